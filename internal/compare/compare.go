@@ -202,13 +202,11 @@ func Sides(sides []Side, all bool) (*Comparison, error) {
 // every returns all changes.
 func (c *Comparison) every() []*Change {
 	var list []*Change
-	for i := range c.Against {
-		a := &c.Against[i]
-		for j := range a.Changes {
-			list = append(list, &a.Changes[j])
-		}
-		for j := range a.Baselines {
-			list = append(list, &a.Baselines[j])
+	for _, a := range c.Against {
+		for _, of := range [][]Change{a.Changes, a.Baselines} {
+			for i := range of {
+				list = append(list, &of[i])
+			}
 		}
 	}
 	return list
@@ -223,14 +221,13 @@ func (c *Comparison) judge() error {
 		}
 	}
 	for _, of := range families {
-		if err := adjust(of, func(ch *Change) (p, adjusted *float64) { return &ch.P, &ch.PHolm }); err != nil {
-			return err
-		}
-		if err := adjust(of, func(ch *Change) (p,
-			adjusted *float64) {
-			return &ch.EquivalenceP, &ch.EquivalencePHolm
-		}); err != nil {
-			return err
+		for _, fields := range []func(*Change) (p, adjusted *float64){
+			func(ch *Change) (p, adjusted *float64) { return &ch.P, &ch.PHolm },
+			func(ch *Change) (p, adjusted *float64) { return &ch.EquivalenceP, &ch.EquivalencePHolm },
+		} {
+			if err := adjust(of, fields); err != nil {
+				return err
+			}
 		}
 		for _, ch := range of {
 			switch {

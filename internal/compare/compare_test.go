@@ -347,7 +347,7 @@ func TestDifferences(t *testing.T) {
 	arm.Size.VCPUs, arm.Size.CPUs = 2, model.CPUList{0, 1}
 	after.arms["lxc"] = arm
 	after.sizes["sysbench-cpu"] = store.Size{Workload: "sysbench-cpu", Size: 105, Unit: "events (of some kind)"}
-	after.facts = []fact{{"kernel", "6.5"}, {"tare", "1"}, {"versions of lxc", "5.0"}}
+	after.facts = [][2]string{{"kernel", "6.5"}, {"tare", "1"}, {"versions of lxc", "5.0"}}
 	after.plain = append(after.plain, "kvm")
 	before.packages = map[string]string{"fio": "3.33", "openssl": "3.0.11", "gone": "1"}
 	after.packages = map[string]string{"fio": "3.34", "openssl": "3.0.12", "new": "1"}

@@ -130,7 +130,7 @@ func (u truth) run(t testing.TB, random *rand.Rand) *Run {
 			r.workloads[name] = w
 		}
 	}
-	r.facts = []fact{{"kernel", "6.1"}, {"tare", "1"}}
+	r.facts = [][2]string{{"kernel", "6.1"}, {"tare", "1"}}
 	return r
 }
 

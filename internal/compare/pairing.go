@@ -168,11 +168,15 @@ func typical(of []figure) float64 {
 	if len(of) == 0 {
 		return 0
 	}
-	var sum float64
+	return stats.Interval{Estimate: mean(of)}.Exp().Estimate
+}
+
+// mean is that of the runs' estimates, which are logarithms.
+func mean(of []figure) (m float64) {
 	for _, f := range of {
-		sum += f.own.Estimate / float64(len(of))
+		m += f.own.Estimate / float64(len(of))
 	}
-	return stats.Interval{Estimate: sum}.Exp().Estimate
+	return m
 }
 
 // estimate finds the scope of a change and, if there are enough runs, its interval
@@ -238,11 +242,7 @@ func byBoot(of []figure) []float64 {
 	}
 	var means []float64
 	for _, g := range groups {
-		var sum float64
-		for _, v := range estimates(g) {
-			sum += v / float64(len(g))
-		}
-		means = append(means, sum)
+		means = append(means, mean(g))
 	}
 	return means
 }

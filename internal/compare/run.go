@@ -32,15 +32,12 @@ type Run struct {
 	sizes       map[string]store.Size         // by series
 	boots       []string                      // ids of the host's boots during the run
 	rounds      bool                          // the host was rebooted for each new guest
-	facts       []fact
-	packages    map[string]string // of the userland, and their versions
+	facts       [][2]string                   // names and values of what may explain a change
+	packages    map[string]string             // of the userland, and their versions
 }
 
 // key is one comparison of a run.
 type key struct{ workload, metric, arm string }
-
-// fact is something that may explain a change.
-type fact struct{ what, is string }
 
 // Read reads and analyzes a run.
 func Read(r *store.Run) (*Run, error) {
@@ -141,12 +138,15 @@ func (r *Run) readFacts(s *store.Run, c *campaign.Campaign) error {
 	for _, p := range env.CPU.Policies {
 		governors = append(governors, p.Governor)
 	}
-	memory := ""
+	cpus, memory := "", ""
+	if env.CPU.Threads > 0 {
+		cpus = fmt.Sprint(env.CPU.Threads)
+	}
 	if env.Memory.Total != nil {
 		memory = campaign.Bytes(*env.Memory.Total).String()
 	}
-	r.facts = []fact{
-		{"campaign", c.Name}, {"machine", env.HostID}, {"CPU", env.CPU.Model}, {"CPUs", number(env.CPU.Threads)},
+	r.facts = [][2]string{
+		{"campaign", c.Name}, {"machine", env.HostID}, {"CPU", env.CPU.Model}, {"CPUs", cpus},
 		{"memory", memory},
 		{"kernel", env.Kernel.Release}, {"kernel's command line", env.Kernel.Cmdline}, {"microcode", env.CPU.Microcode},
 		{"mitigations", pairs(env.CPU.Mitigations, ": ")}, {"governor", strings.Join(governors, " ")},
@@ -157,17 +157,10 @@ func (r *Run) readFacts(s *store.Run, c *campaign.Campaign) error {
 	}
 	for _, sys := range systems {
 		if slices.ContainsFunc(c.Active(), func(a campaign.Arm) bool { return a.System == sys.Name }) {
-			r.facts = append(r.facts, fact{"versions of " + sys.Name, pairs(sys.Versions, " ")})
+			r.facts = append(r.facts, [2]string{"versions of " + sys.Name, pairs(sys.Versions, " ")})
 		}
 	}
 	return nil
-}
-
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
 }
 
 // pairs writes a map in the order of its keys.
@@ -182,15 +175,12 @@ func pairs(m map[string]string, between string) string {
 // fact returns a fact of the run; "" if it is not known.
 func (r *Run) fact(what string) string {
 	for _, f := range r.facts {
-		if f.what == what {
-			return f.is
+		if f[0] == what {
+			return f[1]
 		}
 	}
 	return ""
 }
-
-// flavor words the size of the guests of an arm; "" if it is not known.
-func (r *Run) flavor(arm string) string { return FlavorText(r.arms[arm].Size) }
 
 // FlavorText words the size of a guest; "" if it is not known.
 func FlavorText(f model.Flavor) string {
@@ -223,13 +213,7 @@ func FlavorText(f model.Flavor) string {
 
 // Facts returns what is known of the run's machine and software and may explain a difference, as
 // names and values. A value is "" if it is not known.
-func (r *Run) Facts() [][2]string {
-	var list [][2]string
-	for _, f := range r.facts {
-		list = append(list, [2]string{f.what, f.is})
-	}
-	return list
-}
+func (r *Run) Facts() [][2]string { return r.facts }
 
 // Boots returns the ids of the host's boots during the run.
 func (r *Run) Boots() []string { return r.boots }

@@ -108,7 +108,7 @@ func (p *pairing) differences() []Difference {
 	}
 	for _, arm := range first.plain {
 		if p.after.has(arm) {
-			add("guests of "+arm, "", func(r *Run) string { return r.flavor(arm) })
+			add("guests of "+arm, "", func(r *Run) string { return FlavorText(r.arms[arm].Size) })
 		}
 	}
 	add("arms", "", func(r *Run) string { return strings.Join(r.plain, ", ") })
@@ -136,8 +136,8 @@ func (p *pairing) facts() []string {
 	var names []string
 	for _, r := range p.runs() {
 		for _, f := range r.facts {
-			if !slices.Contains(names, f.what) {
-				names = append(names, f.what)
+			if !slices.Contains(names, f[0]) {
+				names = append(names, f[0])
 			}
 		}
 	}

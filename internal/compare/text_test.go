@@ -14,7 +14,7 @@ func TestWords(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	a, b, c := costing("a.tare", 1.09).run(t, random), costing("b|<img>\n\x1b[31m.tare", 1.20).run(t, random),
 		costing("c.tare", 1.09).run(t, random)
-	c.facts = []fact{{"kernel", "6.5"}, {"tare", "1"}}
+	c.facts = [][2]string{{"kernel", "6.5"}, {"tare", "1"}}
 	compared := compared(t, Alone(a, b, c)...)
 	var text, markdown, js bytes.Buffer
 	for _, err := range []error{Text(&text, compared, false), Markdown(&markdown, compared, false),

@@ -32,10 +32,11 @@ func AnswerWords(a analyze.Answer) string {
 	if len(a.Gains) > 0 {
 		parts = append(parts, "gains "+claimed(a.Gains))
 	}
-	var open, unknown []analyze.Claim
+	var open []analyze.Claim
+	var unknown []string
 	for _, c := range a.Open {
 		if c.Low == 0 && c.High == 0 || math.Abs(farther(c)) > MostPercent {
-			unknown = append(unknown, c)
+			unknown = append(unknown, c.Workload)
 		} else {
 			open = append(open, c)
 		}
@@ -47,7 +48,7 @@ func AnswerWords(a analyze.Answer) string {
 	case len(unknown) > 0 && a.Workloads == 1:
 		parts = append(parts, "nothing is known yet") // the table below has the workload's name
 	case len(unknown) > 0:
-		parts = append(parts, "nothing is known yet about "+nameOrCount(workloadsOf(unknown), a.Workloads))
+		parts = append(parts, "nothing is known yet about "+nameOrCount(unknown, a.Workloads))
 	}
 	text := strings.Join(parts, "; ")
 	if a.Scope == analyze.ScopeTheseGuests && len(open)+len(unknown) < a.Workloads {
@@ -71,8 +72,8 @@ func claimed(claims []analyze.Claim) string {
 	var parts []string
 	for _, c := range claims[:min(len(claims), maxNamed)] {
 		if c.Percent >= manyPercent {
-			parts = append(parts, fmt.Sprintf("%s as much (%s … %s) on %s", multiple(c.Percent),
-				Digits(1+c.Low/100, 3), Digits(1+c.High/100, 3), c.Workload))
+			parts = append(parts, fmt.Sprintf("%s as much (%s) on %s", multiple(c.Percent), span(1+c.Low/100, 1+c.High/100),
+				c.Workload))
 			continue
 		}
 		from, to := size(c.Low), size(c.High)
@@ -148,14 +149,6 @@ func nameOrCount(names []string, of int) string {
 	default:
 		return fmt.Sprintf("%d of %d workloads", n, of)
 	}
-}
-
-func workloadsOf(claims []analyze.Claim) []string {
-	names := make([]string, len(claims))
-	for i, c := range claims {
-		names[i] = c.Workload
-	}
-	return names
 }
 
 // size formats a percentage without its sign.

@@ -60,7 +60,7 @@ func TestVerdicts(t *testing.T) {
 	for _, c := range res.Comparisons {
 		if !c.Control && c.Metric != analyze.CPUTime {
 			cpu := ""
-			if of := CPUTime(res, c); of != nil {
+			if of := ByMetric(res, c, analyze.CPUTime); of != nil {
 				cpu = ShortVerdict(*of)
 			}
 			got = append(got, fmt.Sprintf("%s, %s: %s; %s; %v", c.Workload, c.Arm, Verdict(res, c), cpu, OfTheseGuests(c)))

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -25,8 +26,8 @@ type Context struct {
 	NoEnergy  string // why energy was not measured; "": it was, or it is not known
 	Merging   string // whether the host merges equal pages of guests, in a sentence
 	Sizes     []store.Size
-	LeftOut   []LeftOut
-	Scenarios []Scenario // scenarios other than solo
+	LeftOut   []Named // systems of the campaign that did not take part, and why
+	Scenarios []Named // scenarios other than solo, and which guests run at the same time
 	// MinBlocks is the least number of blocks that the campaign asks for.
 	MinBlocks int
 	// Ended is why the run has no more blocks; "" if it is incomplete.
@@ -39,11 +40,8 @@ type Context struct {
 	AllMetrics bool // all metrics, probes and findings, not only the first metric of each workload
 }
 
-// LeftOut is a system of the campaign that did not take part.
-type LeftOut struct{ Arm, Why string }
-
-// Scenario says which guests run at the same time in a scenario.
-type Scenario struct{ Name, Who string }
+// Named is what is said about something.
+type Named struct{ Name, Text string }
 
 // ContextOf reads from a run what its table shows besides the numbers.
 func ContextOf(r *store.Run) (Context, error) {
@@ -54,11 +52,11 @@ func ContextOf(r *store.Run) (Context, error) {
 	}
 	ctx.Campaign, ctx.Seed, ctx.MinBlocks = c.Name, c.Seed, c.Blocks.Min
 	for _, a := range c.Skipped() {
-		ctx.LeftOut = append(ctx.LeftOut, LeftOut{a.Name, a.Skip})
+		ctx.LeftOut = append(ctx.LeftOut, Named{a.Name, a.Skip})
 	}
 	for _, s := range c.Scenarios {
 		if s.Name != model.Solo {
-			ctx.Scenarios = append(ctx.Scenarios, Scenario{s.Name, s.Text()})
+			ctx.Scenarios = append(ctx.Scenarios, Named{s.Name, s.Text()})
 		}
 	}
 	if ctx.Sizes, err = r.Sizes(); err != nil {
@@ -136,7 +134,7 @@ func HostLine(e *host.Environment) string {
 	case host.BareMetal:
 		add("bare metal")
 	case host.InGuest:
-		add("itself a guest of %s", or(e.Virt.Of, "a hypervisor"))
+		add("itself a guest of %s", cmp.Or(e.Virt.Of, "a hypervisor"))
 	case host.XenDom0:
 		add("Xen's dom0")
 	}
@@ -147,13 +145,6 @@ func HostLine(e *host.Environment) string {
 		add("in a container (%s)", e.Virt.Container)
 	}
 	return strings.Join(parts, ", ")
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 func plural(n int, noun string) string {

@@ -19,12 +19,14 @@ func CSV(w io.Writer, r *store.Run) error { return WriteCSV(w, longRows(r)) }
 
 // Parquet writes the rows and columns of CSV, for notebooks. The metadata has the campaign under tare.campaign, so that
 // the file itself says what was measured.
-func Parquet(w io.Writer, r *store.Run) error {
+func Parquet(w io.Writer, r *store.Run) error { return runParquet(w, r, longRows(r)) }
+
+func runParquet[T any](w io.Writer, r *store.Run, rows iter.Seq2[T, error]) error {
 	campaign, err := r.Document(store.DocCampaign)
 	if err != nil {
 		return err
 	}
-	return WriteParquet(w, longRows(r), "tare.campaign", string(campaign))
+	return WriteParquet(w, rows, "tare.campaign", string(campaign))
 }
 
 // Each are rows that are already there, for WriteCSV and WriteParquet.

@@ -42,11 +42,7 @@ func FiguresParquet(w io.Writer, r *store.Run, res *analyze.Result) error {
 	if err != nil {
 		return err
 	}
-	campaign, err := r.Document(store.DocCampaign)
-	if err != nil {
-		return err
-	}
-	return WriteParquet(w, Each(rows), "tare.campaign", string(campaign))
+	return runParquet(w, r, Each(rows))
 }
 
 // figures lists what the analysis derived, in the order of its result.
@@ -88,8 +84,7 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 		row := of(p.Workload, "packets", p.Arm)
 		l.known(row, "sent-rate", p.Sent, 0, 0)
 		l.known(row, "received-rate", p.Received, 0, 0)
-		row.Name, row.Value = "loss", p.Loss // 0 is a result, too
-		l.rows = append(l.rows, row)
+		l.add(row, "loss", p.Loss)
 		l.known(row, "groups-cpu-per-packet", p.GroupsCPU, 0, 0)
 		l.known(row, "host-cpu-per-packet", p.HostCPU, 0, 0)
 	}
@@ -145,31 +140,32 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 
 type figureList struct{ rows []figureRow }
 
+// add adds a figure. 0 is one, too.
+func (l *figureList) add(row figureRow, name string, value float64) {
+	row.Name, row.Value = name, value
+	l.rows = append(l.rows, row)
+}
+
 // known adds a figure that is known, with its interval where it has one.
 func (l *figureList) known(row figureRow, name string, value, low, high float64) {
 	if value == 0 {
 		return
 	}
-	row.Name, row.Value = name, value
 	if low > 0 {
 		row.CILow, row.CIHigh = &low, &high
 	}
-	l.rows = append(l.rows, row)
+	l.add(row, name, value)
 }
 
 // tail adds how often the trials of an arm and of its baseline stall, and how long
 // the slowest of both take.
 func (l *figureList) tail(row figureRow, t analyze.Tail) {
 	row.Against = t.Baseline
-	share := func(name string, value float64) { // 0 is a figure, too
-		row.Name, row.Value = name, value
-		l.rows = append(l.rows, row)
-	}
-	share("slow-share", t.Share)
-	share("baseline-slow-share", t.BaselineShare)
-	share("slow-share-difference", t.Difference)
-	difference := &l.rows[len(l.rows)-1]
+	l.add(row, "slow-share", t.Share)
+	l.add(row, "baseline-slow-share", t.BaselineShare)
+	difference := row
 	difference.CILow, difference.CIHigh = &t.Low, &t.High
+	l.add(difference, "slow-share-difference", t.Difference)
 	l.known(row, "slow-size", t.Size, 0, 0)
 	l.known(row, "baseline-slow-size", t.BaselineSize, 0, 0)
 	l.percentile(row, "p95", t.P95)
@@ -185,27 +181,28 @@ func (l *figureList) percentile(row figureRow, name string, p *analyze.Percentil
 	}
 }
 
+func (l *figureList) percentiles(row figureRow, name, suffix string, p50, p95, p99 *analyze.Percentile) {
+	l.percentile(row, name+"-p50"+suffix, p50)
+	l.percentile(row, name+"-p95"+suffix, p95)
+	l.percentile(row, name+"-p99"+suffix, p99)
+}
+
 // start adds the percentiles and phases of the starts of an arm.
 func (l *figureList) start(row figureRow, s analyze.Start) {
 	row.Text = s.Method
-	percentiles := func(name string, of analyze.StartPercentiles) {
-		l.percentile(row, name+"-p50", &of.P50)
-		l.percentile(row, name+"-p95", of.P95)
-		l.percentile(row, name+"-p99", of.P99)
-	}
-	percentiles("start", s.StartPercentiles)
+	l.percentiles(row, "start", "", &s.P50, s.P95, s.P99)
 	for _, phase := range s.Phases {
-		percentiles("start-"+phase.Name, phase.StartPercentiles)
+		l.percentiles(row, "start-"+phase.Name, "", &phase.P50, phase.P95, phase.P99)
 	}
-	if s.OwnAt != nil {
-		percentiles("start-own", *s.OwnAt)
+	if own := s.OwnAt; own != nil {
+		l.percentiles(row, "start-own", "", &own.P50, own.P95, own.P99)
 	}
 	ends := []struct {
 		name string
 		analyze.Ending
 	}{{"stop", s.Stop}, {"remove", s.Remove}}
 	for _, e := range ends {
-		percentiles(e.name, analyze.StartPercentiles{P50: e.Percentile, P95: e.P95, P99: e.P99})
+		l.percentiles(row, e.name, "", &e.Percentile, e.P95, e.P99)
 	}
 	if r := s.Restored; r != nil {
 		l.percentile(row, "save-p50", &r.Save)
@@ -222,13 +219,9 @@ func (l *figureList) start(row figureRow, s analyze.Start) {
 		l.known(row, "start-"+phase.Name, phase.Mean, 0, 0)
 	}
 	row.Against = s.Baseline
-	l.percentile(row, "start-p50-ratio", s.P50Ratio)
-	l.percentile(row, "start-p95-ratio", s.P95Ratio)
-	l.percentile(row, "start-p99-ratio", s.P99Ratio)
+	l.percentiles(row, "start", "-ratio", s.P50Ratio, s.P95Ratio, s.P99Ratio)
 	for _, e := range ends {
-		l.percentile(row, e.name+"-p50-ratio", e.P50Ratio)
-		l.percentile(row, e.name+"-p95-ratio", e.P95Ratio)
-		l.percentile(row, e.name+"-p99-ratio", e.P99Ratio)
+		l.percentiles(row, e.name, "-ratio", e.P50Ratio, e.P95Ratio, e.P99Ratio)
 	}
 }
 
@@ -302,8 +295,7 @@ func (l *figureList) isolation(row figureRow, i analyze.Isolation) {
 	l.known(row, "start-skew-median", i.SkewMedian, 0, 0)
 	l.known(row, "start-skew-p99", i.SkewP99, 0, 0)
 	l.known(row, "start-skew-max", i.SkewMax, 0, 0)
-	row.Name, row.Value = "lost", float64(i.Lost) // 0 is a figure, too
-	l.rows = append(l.rows, row)
+	l.add(row, "lost", float64(i.Lost))
 	l.known(row, "results", float64(i.Trials), 0, 0)
 	for _, m := range i.Members {
 		member := int32(m.Member)

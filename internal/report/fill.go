@@ -15,10 +15,10 @@ var limitNames = map[string]string{
 }
 
 // fills are how many guests fit, for a workload that fills the host.
-func fills(res *analyze.Result, workload string) (s Section) {
-	rows := rowsFor([]string{"fill", "fills", "fit", "× baseline", "90 % fit", "fewest … most", "broke first", "slowdown",
-		"p99", "serving p99", "start", "memory left", "a guest takes", "tare holds"}, res.Fills, func(f analyze.Fill) (
-		cells []string) {
+func fills(res *analyze.Result, workload string) Section {
+	return sectionOf("How many fit", fillLegend, rowsFor([]string{"fill", "fills", "fit", "× baseline", "90 % fit",
+		"fewest … most", "broke first", "slowdown", "p99", "serving p99", "start", "memory left", "a guest takes",
+		"tare holds"}, res.Fills, func(f analyze.Fill) []string {
 		if f.Workload != workload {
 			return nil
 		}
@@ -30,11 +30,7 @@ func fills(res *analyze.Result, workload string) (s Section) {
 			fmt.Sprintf("%.0f … %s", f.Fewest, numberOf(f, f.Greatest)), brokeText(f), times(f.Slowdown.Mean), times(f.P99.Mean),
 			ofUnit("s", f.Serving.Mean), ofUnit("s", f.Start.Mean), ofUnit("B", f.Left.Mean),
 			ofUnit("B", max(0, f.Share.Mean)), ofUnit("B", f.Own.Max)}
-	})
-	if rows != nil {
-		s = Section{[]Grid{{Caption: "How many fit", Rows: rows}}, fillLegend}
-	}
-	return s
+	}))
 }
 
 // numberOf is a number of guests, with ≥ if it is only a lower bound.

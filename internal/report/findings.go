@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,7 +123,7 @@ func (t *table) findings() {
 		text = fmt.Sprintf("%d more %s not shown. Details and remedies: ", left,
 			map[bool]string{true: "finding is", false: "findings are"}[left == 1])
 	}
-	t.hanging("", 0, text+"tare show --all "+or(Clean(t.ctx.Path), "RUN"))
+	t.hanging("", 0, text+"tare show --all "+cmp.Or(Clean(t.ctx.Path), "RUN"))
 }
 
 // label is how the severity of a cause is shown.
@@ -152,13 +153,8 @@ func (t *table) cause(c Cause) {
 
 // about names what a finding is about.
 func about(f analyze.Finding) string {
-	var about []string
-	for _, s := range []string{f.Workload, f.Arm, f.Metric} {
-		if s != "" {
-			about = append(about, s)
-		}
-	}
-	if about == nil {
+	about := slices.DeleteFunc([]string{f.Workload, f.Arm, f.Metric}, func(s string) bool { return s == "" })
+	if len(about) == 0 {
 		return ""
 	}
 	return strings.Join(about, ", ") + ": "

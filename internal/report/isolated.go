@@ -95,8 +95,8 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 // slowerText names the largest slowdown, and counts the others.
 func slowerText(res *analyze.Result, slower []analyze.Isolation) string {
 	worst := slices.MaxFunc(slower, func(x, y analyze.Isolation) int { return cmp.Compare(x.Ratio, y.Ratio) })
-	text := fmt.Sprintf("takes %s times as long as alone (%s … %s) on %s", Digits(worst.Ratio, 3), Digits(worst.CILow, 3),
-		Digits(worst.CIHigh, 3), where(worst))
+	text := fmt.Sprintf("takes %s times as long as alone (%s) on %s", Digits(worst.Ratio, 3),
+		span(worst.CILow, worst.CIHigh), where(worst))
 	if worst.Native > 0 {
 		text += fmt.Sprintf(", where %s takes %s times as long", res.Baseline, Digits(worst.Native, 3))
 	}

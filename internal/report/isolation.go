@@ -58,15 +58,10 @@ func IsolationNotes(res *analyze.Result, workload, metric string) (notes []strin
 // rateCapText says in a line how much of a cap of I/O or of the network an arm got.
 func rateCapText(c analyze.RateCap) string {
 	limit := InUnit(c.Unit, c.Limit, 4)
-	text := fmt.Sprintf("%s cap: %s got %s× of %s", strings.ReplaceAll(c.Cap, "_", " "), c.Arm, Digits(c.Ratio, 3), limit)
-	if c.CILow > 0 {
-		text += fmt.Sprintf(" (%s … %s)", Digits(c.CILow, 3), Digits(c.CIHigh, 3))
-	}
+	text := fmt.Sprintf("%s cap: %s got %s× of %s%s", strings.ReplaceAll(c.Cap, "_", " "), c.Arm, Digits(c.Ratio, 3),
+		limit, bracketed(c.CILow, c.CIHigh))
 	if c.Peak > 0 && !c.Untested {
-		text += fmt.Sprintf(", and %s× in its fastest second", Digits(c.Peak, 3))
-		if c.PeakLow > 0 {
-			text += fmt.Sprintf(" (%s … %s)", Digits(c.PeakLow, 3), Digits(c.PeakHigh, 3))
-		}
+		text += fmt.Sprintf(", and %s× in its fastest second%s", Digits(c.Peak, 3), bracketed(c.PeakLow, c.PeakHigh))
 	}
 	if c.Untested {
 		text += ": not tested, since no arm came near it"
@@ -80,10 +75,8 @@ func capText(c analyze.CapAccuracy) string {
 	if c.Against != c.Arm {
 		text += " of " + c.Against
 	}
-	if c.CILow > 0 {
-		text += fmt.Sprintf(" (%s … %s)", Digits(c.CILow, 3), Digits(c.CIHigh, 3))
-	}
-	return fmt.Sprintf("%s; ideal for pure computing, with CPUs to spare: %s×", text, Digits(c.Ideal, 3))
+	return fmt.Sprintf("%s%s; ideal for pure computing, with CPUs to spare: %s×", text, bracketed(c.CILow, c.CIHigh),
+		Digits(c.Ideal, 3))
 }
 
 // densityText says in a line how many guests fit, and which limit broke.
@@ -131,36 +124,21 @@ func IsolationCells(i analyze.Isolation) []string {
 	case i.Ratio == 0:
 		slowdown = "not known"
 	}
-	interval, jain := "", ""
-	if i.CILow > 0 {
-		interval = Digits(i.CILow, 3) + " … " + Digits(i.CIHigh, 3)
-	}
-	if i.Jain > 0 {
-		jain = Digits(i.Jain, 3)
-	}
-	lost := ""
-	if i.Lost > 0 {
-		lost = fmt.Sprintf("%d of %d", i.Lost, i.Trials)
-	}
-	skew := ""
-	if i.SkewP99 > 0 {
-		skew = Digits(1000*i.SkewP99, 2) + " ms"
-	}
 	guests := fmt.Sprint(i.Guests)
 	if len(i.Neighbours) > 0 {
 		guests += " + " + strings.Join(i.Neighbours, ", ")
 	}
-	return []string{Clean(i.Arm), guests, slowdown, interval, times(i.Native), times(i.Excess),
-		claimedTimes(i.P99, i.P99Verdict), jain, times(i.Unfairness), lost, skew}
+	return []string{Clean(i.Arm), guests, slowdown, ifKnown(i.CILow > 0, span(i.CILow, i.CIHigh)), times(i.Native),
+		times(i.Excess), claimedTimes(i.P99, i.P99Verdict), ifKnown(i.Jain > 0, Digits(i.Jain, 3)), times(i.Unfairness),
+		ifKnown(i.Lost > 0, fmt.Sprintf("%d of %d", i.Lost, i.Trials)),
+		ifKnown(i.SkewP99 > 0, Digits(1000*i.SkewP99, 2)+" ms")}
 }
 
 // times formats a ratio; "" if it is not known.
-func times(ratio float64) string {
-	if ratio == 0 {
-		return ""
-	}
-	return Digits(ratio, 3) + "×"
-}
+func times(ratio float64) string { return ifKnown(ratio != 0, Digits(ratio, 3)+"×") }
+
+// bracketed is an interval after its figure; "" if it is not known.
+func bracketed(low, high float64) string { return ifKnown(low > 0, " ("+span(low, high)+")") }
 
 // claimedTimes formats a ratio, in brackets if it is not resolved.
 func claimedTimes(ratio float64, v analyze.Verdict) string {

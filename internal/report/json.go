@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,8 +61,8 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	if err != nil {
 		return err
 	}
-	e := &exporter{w: bufio.NewWriterSize(w, 1<<16)}
-	e.text("{\n\"tare_export\": " + strconv.Itoa(ExportVersion))
+	e := &exporter{Writer: bufio.NewWriterSize(w, 1<<16)}
+	e.WriteString("{\n\"tare_export\": " + strconv.Itoa(ExportVersion))
 	e.member("run", m)
 	list(e, "answers", res.Answers)
 	list(e, "rankings", res.Rankings)
@@ -94,9 +95,8 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 			break
 		}
 	}
-	e.end()
-	e.text("\n}\n")
-	return e.flush()
+	e.WriteString("]\n}\n")
+	return cmp.Or(e.err, e.Flush())
 }
 
 func readMetadata(r *store.Run, res *analyze.Result) (*metadata, error) {
@@ -138,58 +138,40 @@ func readMetadata(r *store.Run, res *analyze.Result) (*metadata, error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// exporter writes one JSON object, an element of a list on each line. After
-// an error it does nothing more.
+// exporter writes one JSON object, an element of a list on each line.
 type exporter struct {
-	w     *bufio.Writer
-	err   error
-	first bool // no element of the list has been written yet
-}
-
-func (e *exporter) text(s string) {
-	if e.err == nil {
-		_, e.err = e.w.WriteString(s)
-	}
+	*bufio.Writer // after an error, it writes nothing more
+	err           error
+	first         bool // no element of the list has been written yet
 }
 
 func (e *exporter) value(v any) {
-	if e.err != nil {
-		return
-	}
 	b, err := json.Marshal(v)
 	if err != nil {
-		e.err = fmt.Errorf("export: %w", err)
-		return
+		err = fmt.Errorf("export: %w", err)
+	} else {
+		_, err = e.Write(PlainJSON(b))
 	}
-	e.text(string(PlainJSON(b)))
+	e.err = cmp.Or(e.err, err)
 }
 
 func (e *exporter) member(name string, v any) {
-	e.text(",\n\"" + name + "\": ")
+	e.WriteString(",\n\"" + name + "\": ")
 	e.value(v)
 }
 
 func (e *exporter) begin(name string) {
-	e.text(",\n\"" + name + "\": [")
+	e.WriteString(",\n\"" + name + "\": [")
 	e.first = true
 }
 
 func (e *exporter) element(v any) {
 	if !e.first {
-		e.text(",")
+		e.WriteString(",")
 	}
 	e.first = false
-	e.text("\n")
+	e.WriteString("\n")
 	e.value(v)
-}
-
-func (e *exporter) end() { e.text("]") }
-
-func (e *exporter) flush() error {
-	if e.err == nil {
-		e.err = e.w.Flush()
-	}
-	return e.err
 }
 
 // list writes a member that is a list.
@@ -198,7 +180,7 @@ func list[T any](e *exporter, name string, all []T) {
 	for _, v := range all {
 		e.element(v)
 	}
-	e.end()
+	e.WriteString("]")
 }
 
 // listAny writes a member that is a list, unless it is empty.

@@ -107,11 +107,7 @@ func beyondNative(v analyze.Verdict) string {
 
 // excess is the figure of a cell, its interval, and the workload.
 func excess(e *analyze.Excess) (figure, interval, workload string) {
-	figure = Digits(e.Ratio, 3) + "×"
-	if e.Verdict == analyze.NotResolved {
-		figure = "(" + figure + ")"
-	}
-	return figure, Digits(e.Low, 3) + " … " + Digits(e.High, 3), Clean(e.Workload)
+	return claimedTimes(e.Ratio, e.Verdict), span(e.Low, e.High), Clean(e.Workload)
 }
 
 // matrixNotes says what a cell lacks.
@@ -162,12 +158,9 @@ func (t *table) matrix() {
 			if !c.Known {
 				continue
 			}
-			arm := r.Arm
-			if r.Emulated {
-				arm += "*"
-				t.emulated = true
-			}
-			rows = append(rows, []string{name, arm, these(c.Excess, c.OfThese), c.Interval, c.Workload, c.Words})
+			t.emulated = t.emulated || r.Emulated
+			rows = append(rows, []string{name, starred(r.Arm, r.Emulated), these(c.Excess, c.OfThese), c.Interval, c.Workload,
+				c.Words})
 			if c.P99 != "" {
 				rows = append(rows, []string{"", "  by p99", these(c.P99, c.P99OfThese), c.P99Interval, c.P99Workload,
 					c.P99Words})

@@ -11,26 +11,17 @@ import (
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// memory writes what guests cost the host besides time; nothing for an old run that
-// did not measure it.
-func (t *table) memory() {
-	if rows := MemoryRows(t.res); rows != nil {
-		t.table(rows)
-		t.note(MemoryLegend + t.ctx.Merging)
-	}
-}
-
-// MemoryRows is the table of memory, with its headings; nil if that of no guest is known.
-func MemoryRows(res *analyze.Result) [][]string {
+// Memory is what guests cost the host besides time; empty for an old run that did not measure it.
+func Memory(res *analyze.Result, merging string) (s Section) {
 	if !slices.ContainsFunc(res.Memory, func(m analyze.Memory) bool { return m.Idle.N > 0 }) {
-		return nil
+		return s
 	}
-	return rowsFor([]string{"memory", "size", "guests", "start", "idle", "at work", "after", "host lost", "charged"},
-		res.Memory, memoryCells)
+	return sectionOf("Memory", memoryLegend+merging, rowsFor([]string{"memory", "size", "guests", "start", "idle",
+		"at work", "after", "host lost", "charged"}, res.Memory, memoryCells))
 }
 
-// MemoryLegend explains the headings. What the host merges follows it.
-const MemoryLegend = "idle: proportional set size (PSS) of everything that belongs to a guest before its first " +
+// memoryLegend explains the headings. What the host merges follows it.
+const memoryLegend = "idle: proportional set size (PSS) of everything that belongs to a guest before its first " +
 	"trial, VMM included; a range if guests differ by more than 5 %; at work: PSS halfway through a trial, for the " +
 	"workload that needs most; after: PSS when all work is done and the guest has returned the memory that it frees; " +
 	"host lost: decrease of the host's available memory, per guest created; charged: what the control group is " +

@@ -117,7 +117,11 @@ func (t *table) probes(k metricKey) {
 
 // legend explains the marks, where there are any.
 func (t *table) legend() {
-	marks := []mark{
+	marked := false
+	for _, mark := range []struct {
+		used bool
+		text string
+	}{
 		{t.emulated, "* emulated: its times say nothing about real hardware"},
 		{t.ofThese, "° " + TheseGuests},
 		{t.wide, "~ widely spread values: do not quote the mean alone"},
@@ -126,18 +130,14 @@ func (t *table) legend() {
 		{t.singles, "single latencies: " + LatencyLegend},
 		{t.counted, "packets: " + packetLegend},
 		{t.adjusted, ManyComparisons},
-	}
-	marked := slices.DeleteFunc(marks, func(m mark) bool { return !m.used })
-	for i, m := range marked {
-		if i == 0 {
-			t.line("")
+	} {
+		if !mark.used {
+			continue
 		}
-		t.wrapped(nil, m.text, 0)
+		if !marked {
+			t.line("")
+			marked = true
+		}
+		t.wrapped(nil, mark.text, 0)
 	}
-}
-
-// mark is a sign in the tables, and what it means.
-type mark struct {
-	used bool
-	text string
 }

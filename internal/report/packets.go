@@ -15,18 +15,14 @@ func (t *table) packets(workload string) {
 }
 
 // packets are what became of a workload's packets, if it counts them, without those of controls.
-func packets(res *analyze.Result, workload string) (s Section) {
-	rows := rowsFor([]string{"packets", "sent", "arrived", "lost", "interval", "at socket", "guests' CPU", "host CPU"},
-		res.Packets, func(p analyze.Packets) []string {
-			if p.Workload != workload || p.Control {
-				return nil
-			}
-			return packetCells(p)
-		})
-	if rows != nil {
-		s = Section{[]Grid{{Caption: "Packets", Rows: rows}}, packetLegend + "."}
-	}
-	return s
+func packets(res *analyze.Result, workload string) Section {
+	return sectionOf("Packets", packetLegend+".", rowsFor([]string{"packets", "sent", "arrived", "lost", "interval",
+		"at socket", "guests' CPU", "host CPU"}, res.Packets, func(p analyze.Packets) []string {
+		if p.Workload != workload || p.Control {
+			return nil
+		}
+		return packetCells(p)
+	}))
 }
 
 // packetLegend explains the headings.
@@ -40,13 +36,11 @@ func packetCells(p analyze.Packets) []string {
 	rate := func(v float64) string { return InUnit("1/s", v, 4) }
 	percent := func(v float64) string { return Digits(100*v, 3) + " %" }
 	cpu := func(v float64) string { return cmp.Or(ofUnit("s", v), "not known") }
-	interval, socket := "", "not known"
-	if p.LossHigh > 0 {
-		interval = Digits(100*p.LossLow, 3) + " … " + percent(p.LossHigh)
-	}
+	socket := "not known"
 	if p.Socket != nil {
 		socket = percent(*p.Socket)
 	}
-	return []string{Clean(p.Arm), rate(p.Sent), rate(p.Received), percent(p.Loss), interval, socket,
+	return []string{Clean(p.Arm), rate(p.Sent), rate(p.Received), percent(p.Loss),
+		ifKnown(p.LossHigh > 0, span(100*p.LossLow, 100*p.LossHigh)+" %"), socket,
 		cpu(p.GroupsCPU), cpu(p.HostCPU)}
 }

@@ -11,9 +11,6 @@ import (
 // Whatever tare prints may contain text from guests, files and campaigns. These make it
 // harmless to what reads it: terminals, programs, spreadsheets.
 
-// Visible makes control characters visible, but for new lines and tabs.
-func Visible(text string) string { return visible([]byte(text)) }
-
 // PlainJSON escapes what valid JSON may contain and a terminal would obey. The value
 // stays the same, except that invalid UTF-8 is replaced.
 func PlainJSON(text []byte) []byte {

@@ -47,6 +47,14 @@ func Sections(res *analyze.Result, workload string) (all []Section) {
 	return all
 }
 
+// sectionOf is a section of one table, empty without rows.
+func sectionOf(caption, legend string, rows [][]string) (s Section) {
+	if rows != nil {
+		s = Section{[]Grid{{Caption: caption, Rows: rows}}, legend}
+	}
+	return s
+}
+
 // rowsFor is a table with a row for each of a list, except for those without cells; nil without any row.
 func rowsFor[T any](headings []string, all []T, cells func(T) []string) [][]string {
 	rows := [][]string{headings}

@@ -85,21 +85,13 @@ func meanRows(all []analyze.Start) [][]string {
 		for _, name := range model.StartPhases {
 			row = append(row, ofUnit("s", means[name]))
 		}
-		cached := ""
-		if s.Cached.N > 0 {
-			cached = Digits(100*s.Cached.Mean, 3) + " %"
-		}
-		return append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU), cached, ofUnit("B", s.Read))
+		return append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU),
+			ifKnown(s.Cached.N > 0, Digits(100*s.Cached.Mean, 3)+" %"), ofUnit("B", s.Read))
 	})
 }
 
 // starred marks the name of an arm that is emulated.
-func starred(arm string, emulated bool) string {
-	if emulated {
-		return arm + "*"
-	}
-	return arm
-}
+func starred(arm string, emulated bool) string { return arm + ifKnown(emulated, "*") }
 
 // phaseRows is the table of the percentiles of phases and of what was tare's own.
 func phaseRows(all []analyze.Start) (rows [][]string) {
@@ -135,12 +127,7 @@ func restoreRows(all []analyze.Start) [][]string {
 }
 
 // ofUnit is a value with its unit, in three digits; "" for 0.
-func ofUnit(unit string, v float64) string {
-	if v == 0 {
-		return ""
-	}
-	return InUnit(unit, v, 3)
-}
+func ofUnit(unit string, v float64) string { return ifKnown(v != 0, InUnit(unit, v, 3)) }
 
 // percentileText is a percentile with its interval, if it has one; a ratio has no unit.
 func percentileText(unit string, p *analyze.Percentile) string {
@@ -148,7 +135,7 @@ func percentileText(unit string, p *analyze.Percentile) string {
 		return ""
 	}
 	if unit == "" {
-		return fmt.Sprintf("%s× (%s … %s)", Digits(p.Value, 3), Digits(p.Low, 3), Digits(p.High, 3))
+		return fmt.Sprintf("%s× (%s)", Digits(p.Value, 3), span(p.Low, p.High))
 	}
 	sc := scaleFor(unit, p.Value)
 	if p.High == 0 {

@@ -25,7 +25,7 @@ func Table(w io.Writer, res *analyze.Result, ctx Context) error {
 		t.line("")
 		t.line("No trial has a result yet.")
 	}
-	t.memory()
+	t.section(Memory(t.res, t.ctx.Merging))
 	t.legend()
 	t.findings()
 	_, err := io.WriteString(w, t.String())
@@ -64,16 +64,8 @@ func (t *table) header() {
 	if t.ctx.NoEnergy != "" {
 		t.field("energy", "not measured: "+t.ctx.NoEnergy)
 	}
-	name := plural(len(t.ctx.Scenarios), "scenario")
-	for _, c := range t.ctx.Scenarios {
-		t.field(name, c.Name+": "+c.Who)
-		name = ""
-	}
-	name = "left out"
-	for _, l := range t.ctx.LeftOut {
-		t.field(name, l.Arm+": "+l.Why)
-		name = ""
-	}
+	t.fields(plural(len(t.ctx.Scenarios), "scenario"), t.ctx.Scenarios)
+	t.fields("left out", t.ctx.LeftOut)
 	if t.ctx.Ended == plan.ReasonBudget && t.res.Blocks < t.ctx.MinBlocks {
 		t.warn("TOO FEW", fmt.Sprintf("the campaign asks for at least %d blocks; the budget ran out first", t.ctx.MinBlocks))
 	}
@@ -83,6 +75,14 @@ func (t *table) header() {
 			why += "; to continue: tare resume " + t.ctx.Path
 		}
 		t.warn("INCOMPLETE", why)
+	}
+}
+
+// fields writes a field of several lines.
+func (t *table) fields(name string, all []Named) {
+	for _, n := range all {
+		t.field(name, n.Name+": "+n.Text)
+		name = ""
 	}
 }
 
@@ -171,10 +171,10 @@ func (t *table) metric(k metricKey) {
 		r.result, r.style = t.result(c)
 		r.interval = Interval(c)
 		t.adjusted = t.adjusted || manyComparisons(t.res, c)
-		if cpu := CPUTime(t.res, c); cpu != nil {
+		if cpu := ByMetric(t.res, c, analyze.CPUTime); cpu != nil {
 			r.cpu, r.cpuStyle = ShortVerdict(*cpu)+t.scope(*cpu), t.style(*cpu)
 		}
-		if energy := Energy(t.res, c); energy != nil {
+		if energy := ByMetric(t.res, c, analyze.Energy); energy != nil {
 			r.energy, r.energyStyle = ShortVerdict(*energy)+t.scope(*energy), t.style(*energy)
 		}
 		if c.Across && c.Baseline != t.res.Baseline {

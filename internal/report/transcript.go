@@ -30,13 +30,13 @@ func TrialTitle(t *store.Trial) string {
 func Transcript(t *store.Trial, stdout, stderr [][]byte, most int) string {
 	var b strings.Builder
 	if t.Error != "" {
-		fmt.Fprintf(&b, "%s\n", visible([]byte(t.Error)))
+		fmt.Fprintf(&b, "%s\n", Visible(t.Error))
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Metrics)) {
-		fmt.Fprintf(&b, "%s = %.10g\n", visible([]byte(name)), t.Metrics[name])
+		fmt.Fprintf(&b, "%s = %.10g\n", Visible(name), t.Metrics[name])
 	}
 	for i, s := range t.Steps {
-		fmt.Fprintf(&b, "\n%s:\n$ %s\n", visible([]byte(s.Name)), visible([]byte(CommandLine(s.Argv))))
+		fmt.Fprintf(&b, "\n%s:\n$ %s\n", Visible(s.Name), Visible(CommandLine(s.Argv)))
 		fmt.Fprintf(&b, "exit status %d", s.ExitCode)
 		if s.Signal != 0 {
 			fmt.Fprintf(&b, ", signal %d", s.Signal)
@@ -71,10 +71,10 @@ func stream(b *strings.Builder, what string, written int64, kept []byte, most in
 		fmt.Fprintf(b, ", of which %d were kept", len(kept))
 	}
 	b.WriteString(":\n")
-	text := visible(kept)
+	text := Visible(string(kept))
 	if most > 0 && len(kept) > most {
-		text = visible(kept[:most*3/4]) + fmt.Sprintf("\n… %d bytes left out …\n", len(kept)-most) +
-			visible(kept[len(kept)-most/4:])
+		text = Visible(string(kept[:most*3/4])) + fmt.Sprintf("\n… %d bytes left out …\n", len(kept)-most) +
+			Visible(string(kept[len(kept)-most/4:]))
 	}
 	b.WriteString(text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -94,8 +94,8 @@ func CommandLine(argv []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// visible replaces control characters by their symbols.
-func visible(b []byte) string {
+// Visible replaces control characters by their symbols, but for new lines and tabs.
+func Visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
@@ -108,7 +108,7 @@ func visible(b []byte) string {
 			return '�'
 		}
 		return r
-	}, strings.ToValidUTF8(string(b), "�"))
+	}, strings.ToValidUTF8(text, "�"))
 }
 
 // Unseen reports whether r is invisible but changes the direction of the text after

@@ -13,38 +13,25 @@ type scale struct {
 	unit   string
 }
 
-// steps are the units of a quantity, from the largest. The factors turn them
-// into the first unit given to scaleFor.
-var (
-	timeSteps = []scale{{1, "s"}, {1e3, "ms"}, {1e6, "µs"}, {1e9, "ns"}}
-	joules    = []scale{{1e-6, "MJ"}, {1e-3, "kJ"}, {1, "J"}, {1e3, "mJ"}, {1e6, "µJ"}, {1e9, "nJ"}}
-	byteSteps = []scale{{1.0 / (1 << 40), "TiB"}, {1.0 / (1 << 30), "GiB"}, {1.0 / (1 << 20), "MiB"},
-		{1.0 / (1 << 10), "KiB"}, {1, "B"}}
-	rateSteps = []scale{{1e-9, "GB/s"}, {1e-6, "MB/s"}, {1e-3, "kB/s"}, {1, "B/s"}}
-	bitSteps  = []scale{{1e-9, "Gbit/s"}, {1e-6, "Mbit/s"}, {1e-3, "kbit/s"}, {1, "bit/s"}}
-	pace      = []scale{{1e-6, "M/s"}, {1e-3, "k/s"}, {1, "/s"}}
-)
+// steps are the units for values of a unit, from the largest. A value times the factor is in that unit.
+var steps = map[string][]scale{
+	"s": {{1, "s"}, {1e3, "ms"}, {1e6, "µs"}, {1e9, "ns"}},
+	"J": {{1e-6, "MJ"}, {1e-3, "kJ"}, {1, "J"}, {1e3, "mJ"}, {1e6, "µJ"}, {1e9, "nJ"}},
+	"B": {{1.0 / (1 << 40), "TiB"}, {1.0 / (1 << 30), "GiB"}, {1.0 / (1 << 20), "MiB"}, {1.0 / (1 << 10), "KiB"},
+		{1, "B"}},
+	"B/s":   {{1e-9, "GB/s"}, {1e-6, "MB/s"}, {1e-3, "kB/s"}, {1, "B/s"}},
+	"bit/s": {{1e-9, "Gbit/s"}, {1e-6, "Mbit/s"}, {1e-3, "kbit/s"}, {1, "bit/s"}},
+	"1/s":   {{1e-6, "M/s"}, {1e-3, "k/s"}, {1, "/s"}},
+}
 
 // scaleFor chooses the unit for values around v.
 func scaleFor(unit string, v float64) scale {
 	in := 1.0
-	var steps []scale
-	switch unit {
-	case "s":
-		steps = timeSteps
-	case "ns":
-		steps, in = timeSteps, 1e-9
-	case "J":
-		steps = joules
-	case "B":
-		steps = byteSteps
-	case "B/s":
-		steps = rateSteps
-	case "bit/s":
-		steps = bitSteps
-	case "1/s":
-		steps = pace
-	default:
+	if unit == "ns" {
+		unit, in = "s", 1e-9
+	}
+	steps := steps[unit]
+	if steps == nil {
 		return scale{1, unit}
 	}
 	v = math.Abs(v) * in
@@ -59,7 +46,7 @@ func scaleFor(unit string, v float64) scale {
 		}
 	}
 	base := scale{in, steps[0].unit} // of zero
-	if unit != "s" && unit != "ns" {
+	if unit != "s" {
 		base.unit = steps[len(steps)-1].unit
 	}
 	return base
@@ -93,6 +80,17 @@ func Digits(v float64, n int) string {
 	text := strconv.FormatFloat(a, 'e', n-1, 64)
 	exp, _ := strconv.Atoi(text[strings.IndexByte(text, 'e')+1:])
 	return strconv.FormatFloat(v, 'f', max(n-1-exp, 0), 64)
+}
+
+// span formats an interval.
+func span(low, high float64) string { return Digits(low, 3) + " … " + Digits(high, 3) }
+
+// ifKnown is a text, or "" if what it says is not known.
+func ifKnown(known bool, text string) string {
+	if !known {
+		return ""
+	}
+	return text
 }
 
 // Percent formats a signed percentage without the percent sign: +9.1, -0.34, +1460.

@@ -119,18 +119,9 @@ func ShortVerdict(c analyze.Comparison) string {
 	return AtMost(c)
 }
 
-// CPUTime is the comparison of the same two arms by their CPU time; nil if there is
-// none, or if c is that.
-func CPUTime(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
-	return inPlaceOf(res, c, analyze.CPUTime)
-}
-
-// Energy is the same by their energy.
-func Energy(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
-	return inPlaceOf(res, c, analyze.Energy)
-}
-
-func inPlaceOf(res *analyze.Result, c analyze.Comparison, metric string) *analyze.Comparison {
+// ByMetric is the comparison of the same two arms by another metric, such as CPU time; nil if there is none, or if c
+// is that.
+func ByMetric(res *analyze.Result, c analyze.Comparison, metric string) *analyze.Comparison {
 	if c.Metric == metric {
 		return nil
 	}

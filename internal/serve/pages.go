@@ -2,9 +2,7 @@ package serve
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -31,13 +29,8 @@ var pages = template.Must(template.New("list").Parse(listHTML))
 
 // policy is that of the pages of this package: their style, and the list's script,
 // which fetches the list again from this server.
-var policy = "default-src 'none'; style-src " + hash(listCSS) + "; script-src " + hash(listJS) +
+var policy = "default-src 'none'; style-src " + page.Hash(listCSS) + "; script-src " + page.Hash(listJS) +
 	"; connect-src 'self'; base-uri 'none'; form-action 'self'"
-
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
 
 // cached is the page of one version of a file.
 type cached struct {
@@ -177,13 +170,6 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 // maxCompared is how many runs are compared at once.
 const maxCompared = 8
 
-// change is a row of a comparison.
-type change struct {
-	compare.Cells
-	Verdict compare.Verdict
-	Words   string
-}
-
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	names := r.URL.Query()["run"]
 	if len(names) < 2 || len(names) > maxCompared {
@@ -211,26 +197,5 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	type against struct {
-		compare.Against
-		Summary, Reach string
-		Overheads      []change
-		Machine        []change
-	}
-	var list []against
-	for _, a := range c.Against {
-		list = append(list, against{a, c.Summary(a), a.Reach(), changes(a.Changes), changes(a.Baselines)})
-	}
-	s.show(w, http.StatusOK, "compare", map[string]any{"First": c.First, "List": list, "Legend": c.Legend(),
-		"BaselineLegend": compare.BaselineLegend})
-}
-
-// changes are the rows of a table.
-func changes(of []compare.Change) []change {
-	var rows []change
-	for _, ch := range of {
-		cells := ch.Cells(false)
-		rows = append(rows, change{cells, ch.Verdict, cells.Verdict})
-	}
-	return rows
+	s.show(w, http.StatusOK, "compare", map[string]any{"Comparison": c, "BaselineLegend": compare.BaselineLegend})
 }

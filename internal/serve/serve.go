@@ -7,6 +7,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -226,10 +227,7 @@ func (s *Server) files() ([]file, error) {
 		}
 	}
 	slices.SortFunc(list, func(a, b file) int {
-		if c := b.Changed.Compare(a.Changed); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(b.Changed.Compare(a.Changed), strings.Compare(a.Name, b.Name))
 	})
 	return list[:min(len(list), maxFiles)], nil
 }

@@ -102,20 +102,15 @@ func allOr(names []string, of int) string {
 }
 
 func joinAnd(list []string) string {
-	switch n := len(list); n {
-	case 0:
-		return ""
-	case 1:
-		return list[0]
-	default:
-		sep := ", "
-		if strings.Contains(strings.Join(list, ""), ",") {
-			sep = "; "
-		}
-		last := sep[:1] + " and "
-		if n == 2 && sep == ", " {
-			last = " and "
-		}
-		return strings.Join(list[:n-1], sep) + last + list[n-1]
+	if len(list) < 2 {
+		return strings.Join(list, "")
 	}
+	first, last := list[:len(list)-1], list[len(list)-1]
+	switch {
+	case strings.Contains(strings.Join(list, ""), ","):
+		return strings.Join(first, "; ") + "; and " + last
+	case len(first) == 1:
+		return first[0] + " and " + last
+	}
+	return strings.Join(first, ", ") + ", and " + last
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -21,36 +22,19 @@ var fleetTmpl = parse("fleet", fleetHTML)
 
 // fleetView is what the template shows.
 type fleetView struct {
+	look
 	*fleet.Result
-	CSS          template.CSS
-	Policy       string
-	Title, Level string
-	Legend       string
-	Groups       []fleetGroup
-	// Groups against each other.
+	Title, Level  string
+	Groups        []fleetGroup
 	BetweenLegend string
 	BetweenHeads  []string
-	BetweenRows   []fleetRow
 }
 
 type fleetGroup struct {
-	fleet.Group
+	*fleet.Group
 	ID    string
-	Lead  string
-	Next  []fleetAnswer // what to expect of the next machine; none with fewer than three machines
-	Heads []string
-	Rows  []fleetRow
 	Map   *fleetMap
 	Plots []fleetPlot
-	Notes []string // what is not pooled
-}
-
-type fleetAnswer struct{ Arm, Text, Class string }
-
-type fleetRow struct {
-	Title, Arm string
-	Cells      []string
-	Class      string
 }
 
 // fleetMap has a row for each machine and a column for each cost.
@@ -82,51 +66,27 @@ type fleetPlot struct {
 // WriteFleet writes the page of a fleet: the pooled costs, a map of machines and systems, a forest
 // plot for each cost, where the variance comes from, and the odd machines.
 func WriteFleet(w io.Writer, r *fleet.Result) error {
-	css := pageCSS + fleetCSS
-	v := fleetView{Result: r, CSS: template.CSS(css), Policy: policy(css, "", false), Title: "A fleet", Legend: r.Legend(),
-		BetweenLegend: fleet.BetweenLegend, BetweenHeads: fleet.BetweenHead,
-		Level: fmt.Sprintf("%.4g %%", 100*(1-r.Alpha))}
-	if r.Name != "" {
-		v.Title = r.Name
-	}
-	for i, g := range r.Groups {
-		v.Groups = append(v.Groups, groupView(r, g, fmt.Sprintf("g%d", i+1)))
-	}
-	for _, x := range r.Between {
-		cells := x.Cells(r)
-		v.BetweenRows = append(v.BetweenRows, fleetRow{cells[0], cells[1], cells[2:],
-			costClass(x.Verdict, x.OverheadPercent)})
+	v := fleetView{look: lookOf(pageCSS+fleetCSS, "", false), Result: r, Title: cmp.Or(r.Name, "A fleet"),
+		Level: fmt.Sprintf("%.4g %%", 100*(1-r.Alpha)), BetweenLegend: fleet.BetweenLegend, BetweenHeads: fleet.BetweenHead}
+	for i := range r.Groups {
+		v.Groups = append(v.Groups, groupView(r, &r.Groups[i], fmt.Sprintf("g%d", i+1)))
 	}
 	return execute(w, fleetTmpl, v)
 }
 
-func groupView(r *fleet.Result, g fleet.Group, id string) fleetGroup {
-	v := fleetGroup{Group: g, ID: id, Notes: g.LeftOut()}
-	if len(g.Machines) > 2 {
-		v.Lead = g.AnswersLead(r)
-		for _, a := range g.Answers(r) {
-			v.Next = append(v.Next, fleetAnswer{a.Arm, a.Text, costClass(a.Class, 0)})
-		}
-	}
-	v.Heads = []string{"Machines", "Cost", "Interval", "Next machine", "Spread", "Result"}
+func groupView(r *fleet.Result, g *fleet.Group, id string) fleetGroup {
+	v := fleetGroup{Group: g, ID: id, Map: mapView(r, g)}
 	for i, c := range g.Costs {
-		row := fleetRow{Title: c.Title(), Arm: c.Arm, Cells: c.Cells(r), Class: "open"}
-		if c.Pooled != nil {
-			row.Class = costClass(c.Pooled.Verdict, c.Pooled.OverheadPercent)
-		}
-		v.Rows = append(v.Rows, row)
 		if len(c.Machines) == 0 {
 			continue
 		}
 		plot := fleetPlot{Title: c.Arm + " on " + c.Title(), Forest: costForest(fmt.Sprintf("%s-f%d", id, i), c, r),
-			Without: withoutRows(c.Machines)}
-		if len(c.Shares) > 0 && slices.ContainsFunc(c.Shares, func(s fleet.Share) bool { return s.Percent > 0 }) {
+			Without: withoutRows(c.Machines), Note: betweenText(c, r)}
+		if slices.ContainsFunc(c.Shares, func(s fleet.Share) bool { return s.Percent > 0 }) {
 			plot.Shares = sharesPlot(fmt.Sprintf("%s-s%d", id, i), c)
 		}
-		plot.Note = betweenText(c, r)
 		v.Plots = append(v.Plots, plot)
 	}
-	v.Map = mapView(r, g)
 	return v
 }
 
@@ -157,7 +117,7 @@ func betweenText(c fleet.Cost, r *fleet.Result) string {
 }
 
 // mapView is nil for a group of one machine.
-func mapView(r *fleet.Result, g fleet.Group) *fleetMap {
+func mapView(r *fleet.Result, g *fleet.Group) *fleetMap {
 	if len(g.Machines) < 2 {
 		return nil
 	}

@@ -30,14 +30,8 @@ func costForest(id string, c fleet.Cost, r *fleet.Result) template.HTML {
 
 // scale is an axis with all figures on it; the ends of very wide intervals may leave it.
 func (f forest) scale(from float64) axis {
-	a := axis{low: math.Log1p(-0.02), high: math.Log1p(0.02), from: from, to: chartWidth - 8}
-	see := func(at, low, high float64) {
-		for _, ratio := range []float64{at, max(low, at/5), min(high, at*5)} {
-			if ratio > 0 {
-				a.low, a.high = min(a.low, math.Log(ratio)), max(a.high, math.Log(ratio))
-			}
-		}
-	}
+	var ratios []float64
+	see := func(at, low, high float64) { ratios = append(ratios, at, max(low, at/5), min(high, at*5)) }
 	for _, m := range f.machines {
 		see(m.Ratio, m.CILow, m.CIHigh)
 	}
@@ -45,9 +39,7 @@ func (f forest) scale(from float64) axis {
 		see(p.Ratio, p.CILow, p.CIHigh)
 		see(p.Ratio, p.NextLow, p.NextHigh)
 	}
-	pad := 0.05 * (a.high - a.low)
-	a.low, a.high = a.low-pad, a.high+pad
-	return a
+	return axisOf(from, ratios)
 }
 
 // draw draws each machine as a point with its interval, the pooled figure as a diamond, and where the
@@ -71,10 +63,7 @@ func (f forest) draw(id string) template.HTML {
 	s.ground(a, f.delta, top, bottom)
 	y := top + step/2 + 2
 	label := func(name string) {
-		if short := []rune(name); len(short) > 16 {
-			name = string(short[:15]) + "…"
-		}
-		s.text(4, y+4, "name", name)
+		s.text(4, y+4, "name", shorten(name, 16))
 	}
 	for _, m := range machines {
 		f.machine(&s, a, m, y, many)

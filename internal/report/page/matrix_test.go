@@ -3,6 +3,7 @@ package page
 import (
 	"testing"
 
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/report/reporttest"
 )
 
@@ -14,9 +15,9 @@ func TestHeat(t *testing.T) {
 			res.IsolationMatrix[i].Unfinished = []string{"dd-write"}
 		}
 	}
-	for _, r := range isolationMatrix(res).Rows {
+	for _, r := range report.MatrixOf(res).Rows {
 		for _, c := range r.Cells {
-			got[r.Arm] += c.Class + ": " + c.Words + "; "
+			got[r.Arm] += heat(c) + ": " + c.Words + "; "
 		}
 	}
 	for arm, want := range map[string]string{

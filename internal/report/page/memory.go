@@ -14,11 +14,11 @@ type memoryView struct {
 
 // memoryOf is nil for an old run that did not measure memory.
 func memoryOf(res *analyze.Result, ctx report.Context) *memoryView {
-	rows := report.MemoryRows(res)
-	if rows == nil {
+	s := report.Memory(res, ctx.Merging)
+	if s.Grids == nil {
 		return nil
 	}
-	v := &memoryView{Grid: report.Grid{Rows: rows}, Legend: report.MemoryLegend + ctx.Merging}
+	v := &memoryView{Grid: s.Grids[0], Legend: s.Legend}
 	for _, m := range res.Memory {
 		for _, w := range m.Working {
 			v.Working = append(v.Working, []string{m.Arm, w.Workload, report.InUnit("B", w.PSS.Mean, 3)})

@@ -60,7 +60,26 @@ const body = `
 // parse returns the template of a page, whose text has its title in the first line.
 func parse(name, html string) *template.Template {
 	title, rest, _ := strings.Cut(html, "\n")
-	return template.Must(template.New(name).Funcs(template.FuncMap{"tie": tie}).Parse(head + title + body + rest))
+	return template.Must(template.New(name).Funcs(template.FuncMap{
+		"tie": tie, "heat": heat, "costClass": costClass, "pooledClass": pooledClass,
+	}).Parse(head + title + body + rest))
+}
+
+// look is the style and the script of a page, and what it allows: these two, and nothing from anywhere else.
+type look struct {
+	CSS    template.CSS
+	JS     template.JS
+	Policy string
+}
+
+// lookOf lets live pages ask the server that serves them for more.
+func lookOf(css, js string, live bool) look {
+	policy := "default-src 'none'; style-src " + Hash(css) + "; script-src " + Hash(js) +
+		"; img-src data:; base-uri 'none'; form-action 'none'"
+	if live {
+		policy += "; connect-src 'self'"
+	}
+	return look{template.CSS(css), template.JS(js), policy}
 }
 
 // tie keeps figures and their percent signs on one line.
@@ -103,8 +122,7 @@ func Write(w io.Writer, r *store.Run, res *analyze.Result, o Options) error {
 	if o.State != "" {
 		script += liveJS
 	}
-	v.CSS, v.JS = template.CSS(pageCSS), template.JS(script)
-	v.Policy = policy(pageCSS, script, o.State != "")
+	v.look = lookOf(pageCSS, script, o.State != "")
 	return execute(w, tmpl, v)
 }
 
@@ -126,19 +144,8 @@ func seen(r rune) rune {
 	return r
 }
 
-// policy allows this very style and script, and nothing from anywhere else.
-func policy(css, js string, live bool) string {
-	p := []string{
-		"default-src 'none'", "style-src " + hash(css), "script-src " + hash(js),
-		"img-src data:", "base-uri 'none'", "form-action 'none'",
-	}
-	if live {
-		p = append(p, "connect-src 'self'")
-	}
-	return strings.Join(p, "; ")
-}
-
-func hash(s string) string {
+// Hash names a style or a script in a page's policy.
+func Hash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

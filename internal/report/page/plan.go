@@ -14,7 +14,7 @@ import (
 type planView struct {
 	YAML    string
 	Arms    []planArm
-	LeftOut []report.LeftOut
+	LeftOut []report.Named
 	Rules   [][2]string
 }
 
@@ -27,10 +27,9 @@ type planArm struct {
 	Start    string // mean time until the agent answered
 }
 
-func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (planView, error) {
+func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) planView {
 	p := planView{LeftOut: ctx.LeftOut}
-	yaml, err := r.Document(store.DocCampaignYAML)
-	if err == nil {
+	if yaml, err := r.Document(store.DocCampaignYAML); err == nil {
 		p.YAML = string(yaml)
 	}
 	for _, a := range d.arms {
@@ -54,28 +53,26 @@ func planOf(r *store.Run, c *campaign.Campaign, ctx report.Context, d *data) (pl
 	if !c.Blocks.Fixed() {
 		blocks = fmt.Sprintf("%d to %d", c.Blocks.Min, c.Blocks.Max)
 	}
-	p.Rules = append(p.Rules, [2]string{"Blocks", blocks + " of each workload; in a block all arms run it one right " +
-		"after the other, in a new random order, drawn from the seed"})
+	rule := func(name, text string) { p.Rules = append(p.Rules, [2]string{name, text}) }
+	rule("Blocks", blocks+" of each workload; in a block all arms run it one right after the other, in a new random "+
+		"order, drawn from the seed")
 	if c.Precision > 0 {
-		p.Rules = append(p.Rules, [2]string{"Precision", fmt.Sprintf("± %.3g %%, checked during the run (Chow and "+
-			"Robbins): a workload ends when its interval is that narrow, never because something is significant",
-			100*c.Precision.Fraction())})
+		rule("Precision", fmt.Sprintf("± %.3g %%, checked during the run (Chow and Robbins): a workload ends when its "+
+			"interval is that narrow, never because something is significant", 100*c.Precision.Fraction()))
 	}
 	if c.Budget > 0 {
-		p.Rules = append(p.Rules, [2]string{"Budget", c.Budget.String()})
+		rule("Budget", c.Budget.String())
 	}
 	for _, s := range ctx.Scenarios {
-		p.Rules = append(p.Rules, [2]string{"Scenario " + s.Name, s.Who})
+		rule("Scenario "+s.Name, s.Text)
 	}
 	switch {
 	case c.RecreateEvery > 0:
-		p.Rules = append(p.Rules,
-			[2]string{"Guests", fmt.Sprintf("re-created every %d passes through the workloads", c.RecreateEvery)})
+		rule("Guests", fmt.Sprintf("re-created every %d passes through the workloads", c.RecreateEvery))
 	case c.RecreateEvery == campaign.Auto:
-		p.Rules = append(p.Rules, [2]string{"Guests", "re-created as often as makes the intervals narrowest in the " +
-			"available time"})
+		rule("Guests", "re-created as often as makes the intervals narrowest in the available time")
 	}
-	return p, nil
+	return p
 }
 
 func flavorText(f model.Flavor) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/fleet"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/stats"
 )
@@ -14,33 +15,17 @@ import (
 // intervalPlot draws what each arm costs with its interval, and the host CPU that it
 // took. delta is the difference that is too small to matter.
 func intervalPlot(id string, rows []armRow, m metricView, delta float64) template.HTML {
-	a := axis{low: math.Log1p(-0.02), high: math.Log1p(0.02), from: 8, to: chartWidth - 8}
-	see := func(ratio float64) {
-		if ratio > 0 {
-			a.low, a.high = min(a.low, math.Log(ratio)), max(a.high, math.Log(ratio))
-		}
-	}
+	band := math.Log1p(delta)
+	ratios := []float64{math.Exp(band), math.Exp(-band)}
 	for _, r := range rows {
 		// An emulated arm would squeeze all others together; it may leave the plot.
 		if r.Emulated && slices.ContainsFunc(rows, func(r armRow) bool { return !r.Emulated && !r.Comparison.Control }) {
 			continue
 		}
-		if c := r.Comparison; c != nil {
-			see(c.Ratio)
-			// The ends of a very wide interval may leave the plot.
-			see(max(c.CILow, c.Ratio/20))
-			if c.CIHigh > 0 {
-				see(min(c.CIHigh, c.Ratio*20))
-			}
-		}
-		see(r.CPURatio)
+		c := r.Comparison // the ends of a very wide interval may leave the plot, too
+		ratios = append(ratios, c.Ratio, max(c.CILow, c.Ratio/20), min(c.CIHigh, c.Ratio*20), r.CPURatio)
 	}
-	band := math.Log1p(delta)
-	see(math.Exp(band))
-	see(math.Exp(-band))
-	pad := 0.05 * (a.high - a.low)
-	a.low, a.high = a.low-pad, a.high+pad
-
+	a := axisOf(8, ratios)
 	var s svg
 	const top, step = 22.0, 34.0
 	bottom := top + step*float64(len(rows)) + 4
@@ -221,6 +206,14 @@ func costClass(v analyze.Verdict, overheadPercent float64) string {
 		return "none"
 	}
 	return "open"
+}
+
+// pooledClass is how a pooled cost is coloured; nil: there is none.
+func pooledClass(p *fleet.Pooled) string {
+	if p == nil {
+		return "open"
+	}
+	return costClass(p.Verdict, p.OverheadPercent)
 }
 
 func emulated(res *analyze.Result, c analyze.Comparison) bool {

@@ -72,6 +72,19 @@ func num(v float64) string {
 // axis maps ratios, on a logarithmic scale, to a stretch of the drawing.
 type axis struct{ low, high, from, to float64 } // low and high are ln
 
+// axisOf has the known ones of these ratios on it, 2 % to each side of 1, and some room.
+func axisOf(from float64, ratios []float64) axis {
+	a := axis{low: math.Log1p(-0.02), high: math.Log1p(0.02), from: from, to: chartWidth - 8}
+	for _, r := range ratios {
+		if r > 0 {
+			a.low, a.high = min(a.low, math.Log(r)), max(a.high, math.Log(r))
+		}
+	}
+	room := 0.05 * (a.high - a.low)
+	a.low, a.high = a.low-room, a.high+room
+	return a
+}
+
 func (a axis) x(ln float64) float64 {
 	ln = min(max(ln, a.low), a.high)
 	return a.from + (a.to-a.from)*(ln-a.low)/(a.high-a.low)

@@ -57,8 +57,7 @@ func (m *metricView) tails(res *analyze.Result, scenarios []string) {
 				report.Known(c) {
 				row.Typical = fmt.Sprintf("%s %% (%s)", report.Percent(c.OverheadPercent), report.Interval(c))
 				if c.MeanLow > 0 {
-					row.Mean = fmt.Sprintf("%s %% (%s … %s %%)", report.Percent(100*(c.MeanRatio-1)),
-						report.Percent(100*(c.MeanLow-1)), report.Percent(100*(c.MeanHigh-1)))
+					row.Mean = percentIn(100*(c.MeanRatio-1), 100*(c.MeanLow-1), 100*(c.MeanHigh-1))
 				}
 			}
 		}

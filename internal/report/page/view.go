@@ -18,52 +18,50 @@ import (
 
 // view is what the template shows.
 type view struct {
-	Policy      string
-	CSS         template.CSS
-	JS          template.JS
+	look
 	Home, State string
 
-	Campaign, About, File, Host string
-	Status                      [][2]string
-	Warnings                    []string
-	Answers                     []answer
-	Single                      bool // only one arm takes part: there is nothing to compare
-	Rankings                    rankings
-	Baseline                    string
-	Level                       string // of the intervals
-	IsolationLegend             string
-	TheseGuests                 string // explains the mark of claims about these guests
-	Delta                       string
-	Isolated                    []answer
-	Matrix                      *matrixView
-	Overview                    matrix
-	Beside                      matrix // of what the arms cost beside other guests
-	Workloads                   []workloadView
-	Memory                      *memoryView
-	Findings                    []group
-	Effects                     [][2]string // of a trial's position, and of the thaw before it
-	Serious                     int
-	Events                      []store.Event
-	MoreEvents                  int
-	Plan                        planView
-	Env                         envView
-	Raw                         []rawTrial
-	RawMore                     int    // trials that are not on the page
-	Packed                      string // trials for the script, one a line of JSON, compressed, in base64
-	PackedCount                 int
-	Download                    download
+	Campaign, About, File string
+	Status                [][2]string
+	Warnings              []string
+	Answers               []answer
+	Single                bool // only one arm takes part: there is nothing to compare
+	Rankings              rankings
+	Baseline              string
+	Level                 string // of the intervals
+	IsolationLegend       string
+	MatrixLegend          string
+	TheseGuests           string // explains the mark of claims about these guests
+	Delta                 string
+	Isolated              []answer
+	Matrix                *report.Matrix
+	Overview              matrix
+	Beside                matrix // of what the arms cost beside other guests
+	Workloads             []workloadView
+	Memory                *memoryView
+	Findings              []group
+	Effects               [][2]string // of a trial's position, and of the thaw before it
+	Serious               int
+	Events                []store.Event
+	MoreEvents            int
+	Plan                  planView
+	Env                   envView
+	Raw                   []rawTrial
+	RawMore               int    // trials that are not on the page
+	Packed                string // trials for the script, one a line of JSON, compressed, in base64
+	PackedCount           int
+	Download              download
 }
 
 // column is an arm in the matrix, against its baseline.
 type column struct {
 	Arm, Baseline string
 	Emulated      bool
-	Other         bool // its baseline is not the run's
 }
 
 // matrix is workloads by arms.
 type matrix struct {
-	Beside  bool
+	Beside  bool // the baselines are not the run's
 	Columns []column
 	Rows    []matrixRow
 }
@@ -116,6 +114,8 @@ type metricView struct {
 	CPU                    bool // a row has a verdict on CPU time
 	Intervals, GuestCPU    bool // a row has an interval; the CPU time that the guest itself reports
 	Rows                   []armRow
+	Plot, Dots             template.HTML // of the intervals, and of the single trials
+	DotsNote               string
 	Tails                  []tailRow
 	SlowFactor             string
 	Stalls                 bool // an arm stalls more often than its baseline
@@ -130,10 +130,6 @@ type workloadView struct {
 	First                 metricView
 	Others                []metricView
 	Beside                metricView // First, of the arms beside other guests
-	Intervals, Dots       template.HTML
-	BesideIntervals       template.HTML
-	BesideDots            template.HTML // of the arms beside other guests
-	DotsNote              string
 	Ranking               string
 	Doubts                []doubt
 	Isolation             *isolationView
@@ -174,11 +170,11 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 	}
 	v := &view{
 		Home: o.Home, State: o.State,
-		Campaign: c.Name, About: c.About, File: filepath.Base(r.Path()), Host: ctx.Host, Baseline: res.Baseline,
+		Campaign: c.Name, About: c.About, File: filepath.Base(r.Path()), Baseline: res.Baseline,
 		Level: fmt.Sprintf("%.4g %%", 100*(1-res.Alpha)), Delta: fmt.Sprintf("±%.3g %%", 100*res.Delta),
-		IsolationLegend: report.IsolationLegend,
-		TheseGuests:     report.TheseGuests,
-		Answers:         answers(res, d), Isolated: isolated(res), Rankings: rankingsOf(res, d),
+		IsolationLegend: report.IsolationLegend, MatrixLegend: report.MatrixLegend,
+		TheseGuests: report.TheseGuests,
+		Answers:     answers(res, d), Isolated: isolated(res), Rankings: rankingsOf(res, d),
 	}
 	compared := 0
 	for _, a := range d.arms {
@@ -195,7 +191,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 			v.Workloads = append(v.Workloads, wv)
 		}
 	}
-	v.Matrix = isolationMatrix(res)
+	v.Matrix = report.MatrixOf(res)
 	v.Memory = memoryOf(res, ctx)
 	v.Findings, v.Effects = groups(res.Findings), effects(res)
 	for _, f := range res.Findings {
@@ -205,9 +201,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 	}
 	v.Events = d.events[:min(len(d.events), maxEvents)]
 	v.MoreEvents = len(d.events) - len(v.Events)
-	if v.Plan, err = planOf(r, c, ctx, d); err != nil {
-		return nil, err
-	}
+	v.Plan = planOf(r, c, ctx, d)
 	if v.Env, err = envOf(r, d.arms); err != nil {
 		return nil, err
 	}
@@ -238,10 +232,8 @@ func (v *view) status(res *analyze.Result, ctx report.Context, d *data) {
 	if !complete {
 		v.Warnings = append(v.Warnings, "This run is not finished: "+ending+".")
 	}
-	if ctx.Ended == "budget" || res.Blocks < ctx.MinBlocks {
-		if res.Blocks < ctx.MinBlocks {
-			v.Warnings = append(v.Warnings, fmt.Sprintf("Too few blocks: the campaign asks for at least %d.", ctx.MinBlocks))
-		}
+	if res.Blocks < ctx.MinBlocks {
+		v.Warnings = append(v.Warnings, fmt.Sprintf("Too few blocks: the campaign asks for at least %d.", ctx.MinBlocks))
 	}
 	if len(res.Comparisons) == 0 {
 		v.Warnings = append(v.Warnings, "No trial has a result yet.")
@@ -276,8 +268,7 @@ func matrixOf(res *analyze.Result, titles map[string]string, others bool) (m mat
 		j := slices.IndexFunc(m.Columns, func(k column) bool { return k.Arm == c.Arm })
 		if j < 0 {
 			j = len(m.Columns)
-			m.Columns = append(m.Columns, column{Arm: c.Arm, Baseline: c.Baseline, Emulated: armEmulated(res, c.Arm),
-				Other: others})
+			m.Columns = append(m.Columns, column{c.Arm, c.Baseline, armEmulated(res, c.Arm)})
 		}
 		i := slices.IndexFunc(m.Rows, func(r matrixRow) bool { return r.Workload == c.Workload })
 		if i < 0 {
@@ -286,15 +277,11 @@ func matrixOf(res *analyze.Result, titles map[string]string, others bool) (m mat
 				Title: titles[c.Workload], Metric: c.Metric})
 		}
 		r := &m.Rows[i]
-		for len(r.Cells) <= j {
-			r.Cells = append(r.Cells, cell{})
-		}
+		r.Cells = append(r.Cells, make([]cell, max(0, j+1-len(r.Cells)))...)
 		r.Cells[j] = cellOf(res, c)
 	}
-	for i := range m.Rows {
-		for len(m.Rows[i].Cells) < len(m.Columns) {
-			m.Rows[i].Cells = append(m.Rows[i].Cells, cell{})
-		}
+	for i, r := range m.Rows {
+		m.Rows[i].Cells = append(r.Cells, make([]cell, len(m.Columns)-len(r.Cells))...)
 	}
 	return m
 }
@@ -351,16 +338,18 @@ func groups(all []analyze.Finding) (out []group) {
 
 // effects are those of what precedes a trial, independent of its arm.
 func effects(res *analyze.Result) (out [][2]string) {
-	figure := func(percent, low, high float64) string {
-		return fmt.Sprintf("%s %% (%s … %s %%)", report.Percent(percent), report.Percent(low), report.Percent(high))
-	}
 	for _, p := range res.Positions {
-		out = append(out, [2]string{"First trial of a group, " + p.Workload, figure(p.Percent, p.Low, p.High) +
+		out = append(out, [2]string{"First trial of a group, " + p.Workload, percentIn(p.Percent, p.Low, p.High) +
 			" against later trials"})
 	}
 	for _, t := range res.Thaws {
 		out = append(out, [2]string{"First trial after a thaw, " + t.Arm,
-			fmt.Sprintf("%s against one right after it, %d pairs", figure(t.Percent, t.Low, t.High), t.N)})
+			fmt.Sprintf("%s against one right after it, %d pairs", percentIn(t.Percent, t.Low, t.High), t.N)})
 	}
 	return out
+}
+
+// percentIn is a percentage with its interval.
+func percentIn(percent, low, high float64) string {
+	return fmt.Sprintf("%s %% (%s … %s %%)", report.Percent(percent), report.Percent(low), report.Percent(high))
 }

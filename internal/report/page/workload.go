@@ -59,29 +59,27 @@ func (v *workloadView) addMetrics(res *analyze.Result, d *data) {
 
 // plot draws the intervals and the single trials of the first metric; dots is false if there are no trials.
 func (v *workloadView) plot(res *analyze.Result, d *data) (dots bool) {
-	var strips, beside []*strip
-	for _, a := range d.arms {
-		switch s := d.strips[key{v.Name, a.Name}]; {
-		case s == nil:
-		case a.Scenario == d.arms[0].Scenario:
-			strips = append(strips, s)
-		default:
-			beside = append(beside, s)
+	for _, part := range []struct {
+		*metricView
+		alone          bool
+		plotID, dotsID string
+	}{{&v.First, true, "-i", "-d"}, {&v.Beside, false, "-j", "-c"}} {
+		m := part.metricView
+		if m.Intervals {
+			m.Plot = intervalPlot(v.ID+part.plotID, m.compared(), *m, res.Delta)
+		}
+		var strips []*strip
+		for _, a := range d.arms {
+			if s := d.strips[key{v.Name, a.Name}]; s != nil && (a.Scenario == d.arms[0].Scenario) == part.alone {
+				strips = append(strips, s)
+			}
+		}
+		if strips != nil {
+			m.Dots, m.DotsNote = dotPlot(v.ID+part.dotsID, strips, *m, perStrip(len(d.strips)))
+			dots = true
 		}
 	}
-	if of := v.First.compared(); v.First.Intervals {
-		v.Intervals = intervalPlot(v.ID+"-i", of, v.First, res.Delta)
-	}
-	if of := v.Beside.compared(); v.Beside.Intervals {
-		v.BesideIntervals = intervalPlot(v.ID+"-j", of, v.Beside, res.Delta)
-	}
-	if len(strips) > 0 {
-		v.Dots, v.DotsNote = dotPlot(v.ID+"-d", strips, v.First, perStrip(len(d.strips)))
-	}
-	if len(beside) > 0 {
-		v.BesideDots, _ = dotPlot(v.ID+"-c", beside, v.Beside, perStrip(len(d.strips)))
-	}
-	return len(strips)+len(beside) > 0
+	return dots
 }
 
 // doubts are the findings on a workload except for those of severity info, a line
@@ -161,7 +159,7 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 		r.Class, r.Doubt, r.OfThese = verdictClass(res, *c), len(report.Doubts(res, *c)) > 0, report.OfTheseGuests(*c)
 		if c.Control {
 			r.Verdict, r.Class = "control: identical to "+c.Baseline, "open"
-		} else if cpu := report.CPUTime(res, *c); cpu != nil {
+		} else if cpu := report.ByMetric(res, *c, analyze.CPUTime); cpu != nil {
 			r.CPUVerdict, r.CPUClass, r.CPUOfThese = report.ShortVerdict(*cpu), verdictClass(res, *cpu),
 				report.OfTheseGuests(*cpu)
 			m.CPU = true

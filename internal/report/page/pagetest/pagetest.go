@@ -43,9 +43,10 @@ func Browser(t *testing.T) context.Context {
 		}
 		t.Skip("Chromium is not installed")
 	}
+	dir := t.TempDir()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.DisableGPU,
-		chromedp.WSURLReadTimeout(time.Minute), chromedp.UserDataDir(t.TempDir()))
+		chromedp.DisableGPU, chromedp.WSURLReadTimeout(time.Minute), chromedp.UserDataDir(dir),
+		chromedp.Env("TMPDIR="+dir)) // what Chromium leaves behind goes with it
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)

@@ -162,16 +162,22 @@ func netText(c model.NetCap) string {
 	return strings.Join(parts, " and ")
 }
 
-// CapsText words the caps of a flavor besides that of its CPUs, in the words of campaigns; "" without any.
-func CapsText(f model.Flavor) string {
-	var parts []string
+// Extras words what few flavors have: a network, caps besides that of the CPUs, in the words of campaigns, and no
+// hardening.
+func Extras(f model.Flavor) (parts []string) {
+	if f.Network != "" && f.Network != model.NetworkNone {
+		parts = append(parts, "network "+f.Network)
+	}
 	if f.IO != (model.IOCaps{}) {
 		parts = append(parts, "I/O capped at "+ioText(f.IO))
 	}
 	if f.Net != (model.NetCap{}) {
 		parts = append(parts, "network capped at "+netText(f.Net))
 	}
-	return strings.Join(parts, ", ")
+	if f.Hardening == model.HardeningNone {
+		parts = append(parts, "no hardening")
+	}
+	return parts
 }
 
 // checkNetCap checks that a cap of the network limits something.

@@ -199,16 +199,7 @@ func FlavorText(f model.Flavor) string {
 	}
 	words = append(words, campaign.Bytes(f.MemoryBytes).String()+" of memory",
 		campaign.Bytes(f.DiskBytes).String()+" of "+f.DiskFS+" on "+cmp.Or(f.Backing, model.BackingLoop))
-	if f.Network != "" && f.Network != model.NetworkNone {
-		words = append(words, "network "+f.Network)
-	}
-	if caps := campaign.CapsText(f); caps != "" {
-		words = append(words, caps)
-	}
-	if f.Hardening == model.HardeningNone {
-		words = append(words, "no hardening")
-	}
-	return strings.Join(words, ", ")
+	return strings.Join(append(words, campaign.Extras(f)...), ", ")
 }
 
 // Facts returns what is known of the run's machine and software and may explain a difference, as

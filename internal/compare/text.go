@@ -46,8 +46,7 @@ func (ch Change) figure(v float64) string {
 		return ""
 	}
 	if ch.Family == familyBaseline {
-		factor, unit := report.ScaleFor(ch.Unit, max(ch.Before, ch.After))
-		text := strings.TrimSpace(report.Digits(v*factor, 4) + " " + unit)
+		text := report.ScaleFor(ch.Unit, max(ch.Before, ch.After)).With(v)
 		if ch.Per != "" {
 			text += " for " + ch.Per
 		}
@@ -183,13 +182,13 @@ func (d Difference) String() string {
 	return text
 }
 
-// rows are changes as cells.
-func rows(changes []Change, all bool) []Cells {
-	var list []Cells
+// rows are changes as a table.
+func rows(head Cells, changes []Change, all bool) [][]string {
+	table := [][]string{head.list()}
 	for _, ch := range changes {
-		list = append(list, ch.Cells(all))
+		table = append(table, ch.Cells(all).list())
 	}
-	return list
+	return table
 }
 
 // title names the two sides.
@@ -221,12 +220,12 @@ func Text(w io.Writer, c *Comparison, all bool) error {
 		b.WriteString(report.Wrap(c.Summary(a), "") + "\n")
 		if len(a.Changes) > 0 {
 			b.WriteString(report.Wrap(c.Legend(), "") + "\n\n")
-			align(&b, Head, rows(a.Changes, all))
+			align(&b, rows(Head, a.Changes, all))
 			b.WriteString("\n" + report.Wrap(a.Reach(), "") + "\n")
 		}
 		if len(a.Baselines) > 0 {
 			b.WriteString("\n" + report.Wrap(BaselineLegend, "") + "\n\n")
-			align(&b, BaselineHead, rows(a.Baselines, all))
+			align(&b, rows(BaselineHead, a.Baselines, all))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -234,11 +233,9 @@ func Text(w io.Writer, c *Comparison, all bool) error {
 }
 
 // align writes rows in columns; a workload is named only in its first row.
-func align(b *strings.Builder, head Cells, cells []Cells) {
-	table := [][]string{head.list()}
+func align(b *strings.Builder, table [][]string) {
 	last := ""
-	for _, c := range cells {
-		row := c.list()
+	for _, row := range table[1:] {
 		for i := range row {
 			row[i] = report.Clean(row[i])
 		}
@@ -247,7 +244,6 @@ func align(b *strings.Builder, head Cells, cells []Cells) {
 		} else {
 			last = row[0]
 		}
-		table = append(table, row)
 	}
 	b.WriteString(report.FullColumns(table))
 }
@@ -275,16 +271,16 @@ func Markdown(w io.Writer, c *Comparison, all bool) error {
 		}
 		if claimed != nil {
 			b.WriteString(md(c.Legend()) + "\n\n")
-			mdTable(&b, Head, rows(claimed, all))
+			mdTable(&b, rows(Head, claimed, all))
 		}
 		if rest != nil {
 			b.WriteString("<details><summary>The same, or not resolved</summary>\n\n")
-			mdTable(&b, Head, rows(rest, all))
+			mdTable(&b, rows(Head, rest, all))
 			b.WriteString("</details>\n\n")
 		}
 		if len(a.Baselines) > 0 {
 			b.WriteString("<details><summary>The machine</summary>\n\n" + md(BaselineLegend) + "\n\n")
-			mdTable(&b, BaselineHead, rows(a.Baselines, all))
+			mdTable(&b, rows(BaselineHead, a.Baselines, all))
 			b.WriteString("</details>\n\n")
 		}
 	}
@@ -292,9 +288,9 @@ func Markdown(w io.Writer, c *Comparison, all bool) error {
 	return err
 }
 
-func mdTable(b *strings.Builder, head Cells, cells []Cells) {
-	for i, r := range append([]Cells{head}, cells...) {
-		for _, text := range r.list() {
+func mdTable(b *strings.Builder, table [][]string) {
+	for i, row := range table {
+		for _, text := range row {
 			b.WriteString("| " + md(text) + " ")
 		}
 		b.WriteString("|\n")

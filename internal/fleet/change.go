@@ -242,8 +242,8 @@ func changeOf(c Cost) Change {
 		LeftOut: []LeftOut{}}
 }
 
-// on is a machine's cost; nil if it has none.
-func (c Cost) on(machine string) *MachineCost {
+// On is a machine's cost; nil if it has none.
+func (c Cost) On(machine string) *MachineCost {
 	for i := range c.Machines {
 		if c.Machines[i].Machine == machine {
 			return &c.Machines[i]
@@ -258,7 +258,7 @@ func pairedChange(before, after Cost, pairs []both, alpha, delta float64) (Chang
 	var of []stats.Estimate
 	var lnBefore, lnAfter []float64
 	for _, p := range pairs {
-		x, y := before.on(p.before.Name), after.on(p.after.Name)
+		x, y := before.On(p.before.Name), after.On(p.after.Name)
 		why := ""
 		switch {
 		case x == nil && y == nil:
@@ -361,7 +361,7 @@ func baselineChange(before, after Cost, pairs []both, alpha, delta float64) (Cha
 	ch.Arm, ch.Family = before.Baseline, familyBaseline
 	var ln []float64
 	for _, p := range pairs {
-		x, y := before.on(p.before.Name), after.on(p.after.Name)
+		x, y := before.On(p.before.Name), after.On(p.after.Name)
 		if x == nil || y == nil || x.BaselineValue <= 0 || y.BaselineValue <= 0 {
 			continue
 		}

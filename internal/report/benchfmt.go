@@ -84,15 +84,14 @@ func Benchfmt(w io.Writer, r *store.Run) error {
 // benchMetrics are the metrics and, in place of all probes, CPU time.
 func benchMetrics(all []store.Metric) (out []store.Metric) {
 	for _, m := range all {
-		switch {
-		case !m.Probe:
-			out = append(out, m)
-		case m.Name == model.ProbeGuestGroupCPU &&
-			!slices.ContainsFunc(all,
-				func(o store.Metric) bool { return o.Workload == m.Workload && o.Name == analyze.CPUTime }):
-			out = append(out, store.Metric{Workload: m.Workload, Name: analyze.CPUTime, Unit: "cpu-sec/op", Better: "lower",
-				Probe: true})
+		measured := func(o store.Metric) bool { return o.Workload == m.Workload && o.Name == analyze.CPUTime }
+		if m.Probe && (m.Name != model.ProbeGuestGroupCPU || slices.ContainsFunc(all, measured)) {
+			continue
 		}
+		if m.Probe {
+			m.Name, m.Unit, m.Better = analyze.CPUTime, "cpu-sec/op", "lower"
+		}
+		out = append(out, m)
 	}
 	return out
 }
@@ -132,17 +131,16 @@ func benchConfig(r *store.Run, c *campaign.Campaign) ([]benchfmt.Config, error) 
 // with that unit disagree.
 func writeUnits(out *benchfmt.Writer, metrics []store.Metric) error {
 	better := map[string]string{}
-	var order []string
 	for _, m := range metrics {
 		unit := benchUnit(m.Unit)
-		if b, known := better[unit]; !known {
-			order = append(order, unit)
-			better[unit] = m.Better
-		} else if b != m.Better {
+		if b, known := better[unit]; known && b != m.Better {
 			better[unit] = ""
+		} else {
+			better[unit] = m.Better
 		}
 	}
-	for _, unit := range order {
+	for _, m := range metrics {
+		unit := benchUnit(m.Unit)
 		if better[unit] == "" {
 			continue
 		}
@@ -151,6 +149,7 @@ func writeUnits(out *benchfmt.Writer, metrics []store.Metric) error {
 		if err := out.Write(meta); err != nil {
 			return err
 		}
+		better[unit] = "" // once for each unit
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type Context struct {
 	Campaign  string
 	Path      string // of the run file; "": not shown
 	Seed      uint64
+	Machine   host.Environment
 	Host      string // one line
 	NoEnergy  string // why energy was not measured; "": it was, or it is not known
 	Merging   string // whether the host merges equal pages of guests, in a sentence
@@ -62,19 +63,19 @@ func ContextOf(r *store.Run) (Context, error) {
 	if ctx.Sizes, err = r.Sizes(); err != nil {
 		return ctx, err
 	}
-	var env host.Environment
+	env := &ctx.Machine
 	body, err := r.Document(store.DocEnvironment)
 	if err != nil {
 		return ctx, err
 	}
-	if err := json.Unmarshal(body, &env); err != nil {
+	if err := json.Unmarshal(body, env); err != nil {
 		return ctx, fault.Campaignf("%s is damaged: environment: %w", r.Path(), err)
 	}
 	events, err := r.Events()
 	if err != nil {
 		return ctx, err
 	}
-	ctx.Host, ctx.NoEnergy, ctx.Merging = HostLine(&env), env.NoEnergy(), merging(&env, events)
+	ctx.Host, ctx.NoEnergy, ctx.Merging = HostLine(env), env.NoEnergy(), merging(env, events)
 	sessions, err := r.Sessions()
 	if err != nil {
 		return ctx, err

@@ -8,17 +8,6 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// energy writes what energy the arms of a table took, below the first table of their workload.
-func (t *table) energy(k metricKey, shown []analyze.Comparison) {
-	if !shown[0].Primary {
-		return
-	}
-	text := EnergyText(t.res, k.workload, func(arm string) bool { return inTable(shown, arm) })
-	if text != "" {
-		t.note(text)
-	}
-}
-
 // EnergyText says what energy and power the host took for the trials of some arms on a workload; "" if
 // that was not measured.
 func EnergyText(res *analyze.Result, workload string, arm func(name string) bool) string {

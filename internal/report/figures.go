@@ -89,8 +89,7 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 		l.known(row, "host-cpu-per-packet", p.HostCPU, 0, 0)
 	}
 	for _, s := range res.TrialSpread {
-		row := figureRow{Workload: s.Workload, Metric: s.Metric, Scenario: s.Scenario}
-		l.known(row, "trial-spread", s.Percent, 0, 0)
+		l.known(figureRow{Workload: s.Workload, Metric: s.Metric, Scenario: s.Scenario}, "trial-spread", s.Percent, 0, 0)
 	}
 	for _, r := range res.Rankings {
 		for _, p := range r.Places {

@@ -52,8 +52,6 @@ const LatencyLegend = "p99: 99 % of the single latencies in all trials are no lo
 
 // LatencyCells are the figures of a percentile, as in the table.
 func LatencyCells(l analyze.Latency) []string {
-	sc := scaleFor("s", l.Value)
-	base := scaleFor("s", l.BaselineValue)
-	return []string{Clean(l.Arm), analyze.PercentileName(l.Percentile), sc.with(l.Value), Clean(l.Baseline),
-		base.with(l.BaselineValue), ShortVerdict(l.Comparison), Interval(l.Comparison)}
+	return []string{Clean(l.Arm), analyze.PercentileName(l.Percentile), InUnit("s", l.Value, 4),
+		Clean(l.Baseline), InUnit("s", l.BaselineValue, 4), ShortVerdict(l.Comparison), Interval(l.Comparison)}
 }

@@ -27,15 +27,19 @@ type MatrixRow struct {
 
 // MatrixCell is a system beside neighbours.
 type MatrixCell struct {
-	Known   bool
-	Verdict analyze.Verdict // of the excess; NotResolved, too, where there is none
-	Ratio   float64         // 0: not known
-	// Excess is by the primary metric, in brackets if it is not resolved; P99 that by single latencies. Words say what
-	// the verdict is.
-	Excess, Interval, Workload      string
-	P99, P99Interval, P99Workload   string
-	Words, P99Words                 string
-	OfThese, P99OfThese, Unfinished bool
+	Known      bool
+	Unfinished bool
+	Verdict    analyze.Verdict // of the excess; NotResolved, too, where there is none
+	Ratio      float64         // 0: not known
+	Excess     MatrixFigure    // by the primary metric
+	P99        MatrixFigure    // by single latencies
+}
+
+// MatrixFigure is an excess on the workload that suffers most, in brackets if it is not resolved. Words say what the
+// verdict is.
+type MatrixFigure struct {
+	Text, Interval, Workload, Words string
+	OfThese                         bool
 }
 
 // MatrixLegend explains the figures.
@@ -70,26 +74,23 @@ func MatrixOf(res *analyze.Result) *Matrix {
 }
 
 func matrixCell(c analyze.IsolationCell) MatrixCell {
-	cell := MatrixCell{Known: true, Verdict: analyze.NotResolved, Excess: "not known", Words: "no interval",
-		Unfinished: c.Unfinished != nil && !c.Emulated}
+	cell := MatrixCell{Known: true, Unfinished: c.Unfinished != nil && !c.Emulated, Verdict: analyze.NotResolved,
+		Excess: MatrixFigure{Text: "not known", Words: "no interval"}}
 	if e := c.Excess; e != nil {
-		cell.Verdict, cell.Ratio, cell.OfThese = e.Verdict, e.Ratio, e.Scope == analyze.ScopeTheseGuests
-		cell.Excess, cell.Interval, cell.Workload = excess(e)
-		cell.Words = beyondNative(e.Verdict)
+		cell.Verdict, cell.Ratio, cell.Excess = e.Verdict, e.Ratio, matrixFigure(e)
 	}
 	if e := c.P99; e != nil {
-		cell.P99, cell.P99Interval, cell.P99Workload = excess(e)
-		cell.P99Words, cell.P99OfThese = beyondNative(e.Verdict), e.Scope == analyze.ScopeTheseGuests
+		cell.P99 = matrixFigure(e)
 	}
 	if c.Unfinished != nil {
-		cell.Excess, cell.Interval, cell.Workload = "did not finish", "", Clean(strings.Join(c.Unfinished, ", "))
-		cell.Words = "worst of all"
+		cell.Excess.Text, cell.Excess.Interval, cell.Excess.Words = "did not finish", "", "worst of all"
+		cell.Excess.Workload = Clean(strings.Join(c.Unfinished, ", "))
 	}
 	switch {
 	case c.Emulated:
-		cell.Words, cell.P99Words = "emulated", "emulated"
+		cell.Excess.Words, cell.P99.Words = "emulated", "emulated"
 	case c.Idle != nil:
-		cell.Words, cell.P99Words = "idle neighbour", "idle neighbour"
+		cell.Excess.Words, cell.P99.Words = "idle neighbour", "idle neighbour"
 	}
 	return cell
 }
@@ -105,9 +106,9 @@ func beyondNative(v analyze.Verdict) string {
 	return "not resolved"
 }
 
-// excess is the figure of a cell, its interval, and the workload.
-func excess(e *analyze.Excess) (figure, interval, workload string) {
-	return claimedTimes(e.Ratio, e.Verdict), span(e.Low, e.High), Clean(e.Workload)
+func matrixFigure(e *analyze.Excess) MatrixFigure {
+	return MatrixFigure{claimedTimes(e.Ratio, e.Verdict), span(e.Low, e.High), Clean(e.Workload), beyondNative(e.Verdict),
+		e.Scope == analyze.ScopeTheseGuests}
 }
 
 // matrixNotes says what a cell lacks.
@@ -140,14 +141,11 @@ func (t *table) matrix() {
 	if m == nil {
 		return
 	}
-	these := func(text string, of bool) string {
-		if of {
-			t.ofThese = true
-			return text + " °"
-		}
-		return text
-	}
 	rows := [][]string{{"neighbour", "system", "excess", "interval", "on", "result"}}
+	add := func(name, arm string, f MatrixFigure) {
+		t.ofThese = t.ofThese || f.OfThese
+		rows = append(rows, []string{name, arm, f.Text + ifKnown(f.OfThese, " °"), f.Interval, f.Workload, f.Words})
+	}
 	for i, s := range m.Scenarios {
 		name := s.Name
 		if s.Neighbours != s.Name {
@@ -159,11 +157,9 @@ func (t *table) matrix() {
 				continue
 			}
 			t.emulated = t.emulated || r.Emulated
-			rows = append(rows, []string{name, starred(r.Arm, r.Emulated), these(c.Excess, c.OfThese), c.Interval, c.Workload,
-				c.Words})
-			if c.P99 != "" {
-				rows = append(rows, []string{"", "  by p99", these(c.P99, c.P99OfThese), c.P99Interval, c.P99Workload,
-					c.P99Words})
+			add(name, starred(r.Arm, r.Emulated), c.Excess)
+			if c.P99.Text != "" {
+				add("", "  by p99", c.P99)
 			}
 			name = ""
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,8 @@ func TestMatrix(t *testing.T) {
 	for _, r := range m.Rows {
 		for i, c := range r.Cells {
 			if c.Known {
-				got[r.Arm+"@"+m.Scenarios[i].Name] = c.Excess + " " + c.Interval + ", " + c.Words + "; " + c.P99
+				got[r.Arm+"@"+m.Scenarios[i].Name] = fmt.Sprintf("%s %s, %s; %s", c.Excess.Text, c.Excess.Interval,
+					c.Excess.Words, c.P99.Text)
 			}
 		}
 	}

@@ -30,12 +30,12 @@ const memoryLegend = "idle: proportional set size (PSS) of everything that belon
 // memoryCells are the figures of the guests of an arm.
 func memoryCells(m analyze.Memory) []string {
 	span := func(r analyze.Range) string {
-		sc := scaleFor("B", r.Max)
+		sc := ScaleFor("B", r.Max)
 		switch {
 		case r.N == 0:
 			return ""
 		case r.Max > 1.05*r.Min && r.N > 1:
-			return Digits(r.Min*sc.factor, 3) + " … " + InUnit("B", r.Max, 3)
+			return Digits(r.Min*sc.Factor, 3) + " … " + InUnit("B", r.Max, 3)
 		}
 		return InUnit("B", r.Mean, 3)
 	}

@@ -82,8 +82,8 @@ func (t *table) device(workload string, shown []analyze.Comparison) {
 		if a.Workload != workload || !inTable(shown, a.Arm) || wrote == nil || reached == nil || wrote.Mean <= 0 {
 			continue
 		}
-		sc := scaleFor("B", wrote.Mean)
-		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, Digits(reached.Mean*sc.factor, 3),
+		sc := ScaleFor("B", wrote.Mean)
+		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, Digits(reached.Mean*sc.Factor, 3),
 			InUnit("B", wrote.Mean, 3)))
 	}
 	if parts != nil {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -92,14 +91,10 @@ func Hanging(lead, text string) string {
 }
 
 // Columns aligns rows of cells, the first of which has the headings.
-func Columns(rows [][]string) string { return joined(columnsOf(rows, nil)) }
+func Columns(rows [][]string) string { return strings.Join(columnsOf(rows, nil), "\n") + "\n" }
 
 // FullColumns is Columns without those that are empty below their heading.
-func FullColumns(rows [][]string) string {
-	return joined(columnsOf(rows, func(j, _ int) bool { return !emptyColumn(rows, j) }))
-}
-
-func joined(lines []string) string { return strings.Join(lines, "\n") + "\n" }
+func FullColumns(rows [][]string) string { return Columns(fullColumns(rows)) }
 
 // columnsOf are the aligned rows, with the columns that are to be kept; nil: all.
 func columnsOf(rows [][]string, keep func(j, width int) bool) []string {
@@ -120,11 +115,6 @@ func columnsOf(rows [][]string, keep func(j, width int) bool) []string {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
 	return lines
-}
-
-// emptyColumn reports whether no row has a text below the heading of a column.
-func emptyColumn(rows [][]string, j int) bool {
-	return !slices.ContainsFunc(rows[1:], func(r []string) bool { return r[j] != "" })
 }
 
 // cut shortens text to n columns, at a word.

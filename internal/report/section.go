@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
@@ -21,20 +22,20 @@ type Grid struct {
 }
 
 // Headings are those of the columns after the first that are not empty.
-func (g Grid) Headings() []string { return g.filled()[0][1:] }
+func (g Grid) Headings() []string { return fullColumns(g.Rows)[0][1:] }
 
 // Body is the rows below the headings, without empty columns.
-func (g Grid) Body() [][]string { return g.filled()[1:] }
+func (g Grid) Body() [][]string { return fullColumns(g.Rows)[1:] }
 
-// filled are the rows without empty columns.
-func (g Grid) filled() [][]string {
+// fullColumns are rows without the columns that are empty below their heading, but for the first one.
+func fullColumns(rows [][]string) [][]string {
 	var columns []int
-	for j := range g.Rows[0] {
-		if j == 0 || !emptyColumn(g.Rows, j) {
+	for j := range rows[0] {
+		if j == 0 || slices.ContainsFunc(rows[1:], func(r []string) bool { return r[j] != "" }) {
 			columns = append(columns, j)
 		}
 	}
-	return columnsAt(g.Rows, columns)
+	return columnsAt(rows, columns)
 }
 
 // Sections are those of a workload.
@@ -94,10 +95,8 @@ func (t *table) section(s Section) {
 func (t *table) grid(rows [][]string) {
 	shown, total := 0, 0
 	var left []int
+	rows = fullColumns(rows)
 	lines := columnsOf(rows, func(j, width int) bool {
-		if emptyColumn(rows, j) {
-			return false
-		}
 		if shown > 1 && total+width+2 > t.columns {
 			left = append(left, j)
 			return false

@@ -137,11 +137,11 @@ func percentileText(unit string, p *analyze.Percentile) string {
 	if unit == "" {
 		return fmt.Sprintf("%s× (%s)", Digits(p.Value, 3), span(p.Low, p.High))
 	}
-	sc := scaleFor(unit, p.Value)
+	sc := ScaleFor(unit, p.Value)
 	if p.High == 0 {
-		return sc.with(p.Value)
+		return sc.With(p.Value)
 	}
-	return fmt.Sprintf("%s (%s … %s)", sc.with(p.Value), sc.figure(p.Low), sc.figure(p.High))
+	return fmt.Sprintf("%s (%s … %s)", sc.With(p.Value), sc.Figure(p.Low), sc.Figure(p.High))
 }
 
 // startLegend explains the tables of starts.

@@ -158,7 +158,7 @@ func (t *table) metric(k metricKey) {
 	t.line("")
 	t.wrapped(t.bold, Clean(title), 0)
 
-	sc := scaleFor(first.Unit, typical(t.res.Arm(first.Baseline, k.workload).Metric(k.metric)))
+	sc := ScaleFor(first.Unit, typical(t.res.Arm(first.Baseline, k.workload).Metric(k.metric)))
 	rows := []row{{name: "", mean: "mean", limits: "min … max", result: "result",
 		interval: fmt.Sprintf("%.4g %% interval", 100*(1-t.res.Alpha)), cpu: "CPU time", energy: "energy", host: "host CPU"}}
 	var shown []string // baselines
@@ -188,8 +188,10 @@ func (t *table) metric(k metricKey) {
 	t.rows(rows)
 	t.notes(k, all)
 	t.device(k.workload, all)
-	t.energy(k, all)
 	if first.Primary {
+		if text := EnergyText(t.res, k.workload, func(arm string) bool { return inTable(all, arm) }); text != "" {
+			t.note(text)
+		}
 		t.section(starts(t.res, k.workload))
 		t.section(fills(t.res, k.workload))
 	}
@@ -219,7 +221,7 @@ func (t *table) comparisons(k metricKey) (all []analyze.Comparison) {
 }
 
 // baseline describes the arm that others are compared with.
-func (t *table) baseline(arm string, k metricKey, sc scale) row {
+func (t *table) baseline(arm string, k metricKey, sc Scale) row {
 	r := t.row(arm, k, sc)
 	r.result = "baseline"
 	if s := t.res.Arm(arm, k.workload).Metric(analyze.CPUTime); s != nil && k.metric != analyze.CPUTime {
@@ -232,7 +234,7 @@ func (t *table) baseline(arm string, k metricKey, sc scale) row {
 }
 
 // row describes one arm.
-func (t *table) row(arm string, k metricKey, sc scale) row {
+func (t *table) row(arm string, k metricKey, sc Scale) row {
 	r := row{name: Clean(arm)}
 	a := t.res.Arm(arm, k.workload)
 	if a == nil {
@@ -243,12 +245,12 @@ func (t *table) row(arm string, k metricKey, sc scale) row {
 		t.emulated = true
 	}
 	if s := a.Metric(k.metric); s != nil {
-		r.mean = sc.with(s.Mean)
+		r.mean = sc.With(s.Mean)
 		if s.Wide {
 			r.mean = "~ " + r.mean
 			t.wide = true
 		}
-		r.limits = sc.figure(s.Min) + " … " + sc.figure(s.Max)
+		r.limits = sc.Figure(s.Min) + " … " + sc.Figure(s.Max)
 	}
 	if cpu := a.Probe(model.ProbeHostCPU); cpu != nil {
 		r.host = Digits(cpu.Mean, 3) + " s"

@@ -116,7 +116,7 @@ func TestScale(t *testing.T) {
 		{"periods", 12, "12.00 periods"}, {"", 7, "7.000"}, {"s", -0.25, "-250.0 ms"}, {"x", 9.99996, "10.00 x"},
 		{"x", 3e12, "3e+12 x"},
 	} {
-		if got := scaleFor(test.unit, test.v).with(test.v); got != test.want {
+		if got := ScaleFor(test.unit, test.v).With(test.v); got != test.want {
 			t.Errorf("%v %s: %q, want %q", test.v, test.unit, got, test.want)
 		}
 	}

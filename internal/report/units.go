@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// scale turns values of one unit into readable figures, all with the same unit, so
+// Scale turns values of one unit into readable figures, all with the same unit, so
 // that the rows of a column compare.
-type scale struct {
-	factor float64 // a value times this is the figure
-	unit   string
+type Scale struct {
+	Factor float64 // a value times this is the figure
+	Unit   string
 }
 
 // steps are the units for values of a unit, from the largest. A value times the factor is in that unit.
-var steps = map[string][]scale{
+var steps = map[string][]Scale{
 	"s": {{1, "s"}, {1e3, "ms"}, {1e6, "µs"}, {1e9, "ns"}},
 	"J": {{1e-6, "MJ"}, {1e-3, "kJ"}, {1, "J"}, {1e3, "mJ"}, {1e6, "µJ"}, {1e9, "nJ"}},
 	"B": {{1.0 / (1 << 40), "TiB"}, {1.0 / (1 << 30), "GiB"}, {1.0 / (1 << 20), "MiB"}, {1.0 / (1 << 10), "KiB"},
@@ -24,46 +24,46 @@ var steps = map[string][]scale{
 	"1/s":   {{1e-6, "M/s"}, {1e-3, "k/s"}, {1, "/s"}},
 }
 
-// scaleFor chooses the unit for values around v.
-func scaleFor(unit string, v float64) scale {
+// ScaleFor chooses the unit for values around v.
+func ScaleFor(unit string, v float64) Scale {
 	in := 1.0
 	if unit == "ns" {
 		unit, in = "s", 1e-9
 	}
 	steps := steps[unit]
 	if steps == nil {
-		return scale{1, unit}
+		return Scale{1, unit}
 	}
 	v = math.Abs(v) * in
 	for i, s := range steps {
 		// Rates switch to thousands late: 4321 /s reads better than 4.321 k/s.
 		least := 1.0
-		if unit == "1/s" && s.factor < 1 {
+		if unit == "1/s" && s.Factor < 1 {
 			least = 100
 		}
-		if v*s.factor >= least || i == len(steps)-1 && v > 0 {
-			return scale{s.factor * in, s.unit}
+		if v*s.Factor >= least || i == len(steps)-1 && v > 0 {
+			return Scale{s.Factor * in, s.Unit}
 		}
 	}
-	base := scale{in, steps[0].unit} // of zero
+	base := Scale{in, steps[0].Unit} // of zero
 	if unit != "s" {
-		base.unit = steps[len(steps)-1].unit
+		base.Unit = steps[len(steps)-1].Unit
 	}
 	return base
 }
 
-// figure formats v with four digits, without its unit.
-func (s scale) figure(v float64) string { return Digits(v*s.factor, 4) }
+// Figure formats v with four digits, without its unit.
+func (s Scale) Figure(v float64) string { return Digits(v*s.Factor, 4) }
 
-// with formats v with its unit.
-func (s scale) with(v float64) string {
-	return strings.TrimRight(s.figure(v)+" "+s.unit, " ")
+// With formats v with its unit.
+func (s Scale) With(v float64) string {
+	return strings.TrimRight(s.Figure(v)+" "+s.Unit, " ")
 }
 
 // InUnit formats v with n digits in the unit that reads best.
 func InUnit(unit string, v float64, n int) string {
-	s := scaleFor(unit, v)
-	return strings.TrimRight(Digits(v*s.factor, n)+" "+s.unit, " ")
+	s := ScaleFor(unit, v)
+	return strings.TrimRight(Digits(v*s.Factor, n)+" "+s.Unit, " ")
 }
 
 // Digits formats v with n significant digits, or with as many as its integer part

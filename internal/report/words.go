@@ -264,8 +264,8 @@ func NoiseTexts(res *analyze.Result, workload, metric string, scenarios []string
 
 // WideText says what the mean of widely spread values hides.
 func WideText(s analyze.SeriesSummary) string {
-	sc := scaleFor(s.Unit, s.Median)
-	return fmt.Sprintf("median %s, middle half %s … %s", sc.with(s.Median), sc.figure(s.P25), sc.with(s.P75))
+	sc := ScaleFor(s.Unit, s.Median)
+	return fmt.Sprintf("median %s, middle half %s … %s", sc.With(s.Median), sc.Figure(s.P25), sc.With(s.P75))
 }
 
 // StallText says how much more often trials of an arm stall than its baseline's.
@@ -302,13 +302,6 @@ func RankingText(res *analyze.Result, r analyze.Ranking) string {
 		places = append(places, text)
 	}
 	return strings.Join(places, "; ")
-}
-
-// ScaleFor chooses the unit in which values around v read best: a value times factor
-// is in that unit.
-func ScaleFor(unit string, v float64) (factor float64, name string) {
-	s := scaleFor(unit, v)
-	return s.factor, s.unit
 }
 
 // EndingOf says in words why a run has no more blocks; complete is false if it

@@ -23,9 +23,7 @@ func TestInBrowser(t *testing.T) {
 	must(t, failed.Finish(id, store.Outcome{Status: store.Failed, Error: "the guest crashed"}))
 	must(t, os.WriteFile(filepath.Join(dir, "damaged.tare"), []byte("no run"), 0o600))
 	server := func(dir string) string {
-		s, err := New(dir, Options{})
-		must(t, err)
-		t.Cleanup(func() { s.Close() })
+		s := opened(t, dir, Options{})
 		files, err := s.files()
 		must(t, err)
 		s.summaries.look(t.Context(), files, time.Hour) // until all are read
@@ -41,25 +39,8 @@ func TestInBrowser(t *testing.T) {
 		"list": full + "/", "empty": empty + "/", "run": full + "/run/a.tare",
 		"comparison": full + "/compare?run=a.tare&run=b.tare", "refused": full + "/compare?run=a.tare",
 	} {
-		for _, view := range pagetest.Views {
-			t.Run(name+"/"+view.Name, func(t *testing.T) {
-				b.Page = url
-				pagetest.Open(t, ctx, view, url)
-				pagetest.Shot(t, ctx, "serve-"+name+"-"+view.Name)
-				if pagetest.Value[bool](t, ctx, `document.documentElement.scrollWidth > innerWidth`) {
-					t.Error("the page is wider than the window")
-				}
-				for _, text := range pagetest.Violations(t, ctx) {
-					t.Error(text)
-				}
-				for _, text := range b.Take() {
-					if name == "refused" && strings.HasPrefix(text, "log: Failed to load resource") {
-						continue // it is one
-					}
-					t.Error(text)
-				}
-			})
-		}
+		b.Refused = name == "refused"
+		b.Check(t, ctx, "serve-"+name, url, pagetest.Views...)
 	}
 }
 
@@ -70,12 +51,8 @@ func TestListFillsIn(t *testing.T) {
 	for _, name := range []string{"a.tare", "b.tare"} {
 		must(t, makeRun(t, filepath.Join(dir, name), 2).EndSession(1, "blocks"))
 	}
-	s, err := New(dir, Options{})
-	must(t, err)
-	t.Cleanup(func() { s.Close() })
-	for range cap(s.work) {
-		s.work <- struct{}{}
-	}
+	s := opened(t, dir, Options{})
+	free := occupy(s)
 	h := httptest.NewServer(signedIn(s))
 	t.Cleanup(h.Close)
 	ctx := pagetest.Browser(t)
@@ -88,9 +65,7 @@ func TestListFillsIn(t *testing.T) {
 		t.Fatalf("%d rows are being read", n)
 	}
 	pagetest.Value[bool](t, ctx, `document.querySelector("input[value='b.tare']").click(), true`)
-	for range cap(s.work) {
-		<-s.work
-	}
+	free()
 	pagetest.Value[bool](t, ctx, `new Promise((done) => {
 		const look = () => document.querySelector("[data-reading]") ? setTimeout(look, 50) : done(true);
 		look();

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/analyze"
-	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
@@ -105,11 +104,7 @@ func (sum *summary) read(run *store.Run) error {
 	if len(sessions) > 0 {
 		sum.Began = sessions[0].Began
 	}
-	in, err := dataset.Read(run)
-	if err != nil {
-		return err
-	}
-	res, err := analyze.Analyze(in)
+	res, err := analyzed(run)
 	if err != nil {
 		return err
 	}

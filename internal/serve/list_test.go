@@ -30,14 +30,19 @@ func row(list, name string) string {
 // listServer serves a folder; the function that it returns makes requests.
 func listServer(t *testing.T, dir string) (*Server, func(string, ...func(*http.Request)) *httptest.ResponseRecorder) {
 	t.Helper()
-	s, err := New(dir, Options{})
-	must(t, err)
-	t.Cleanup(func() { s.Close() })
-	h := signedIn(s)
-	return s, func(target string, _ ...func(*http.Request)) *httptest.ResponseRecorder {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+target, nil))
-		return w
+	s := opened(t, dir, Options{})
+	return s, reader(s)
+}
+
+// occupy takes all places in which runs are read, until free.
+func occupy(s *Server) (free func()) {
+	for range cap(s.work) {
+		s.work <- struct{}{}
+	}
+	return func() {
+		for range cap(s.work) {
+			<-s.work
+		}
 	}
 }
 
@@ -91,17 +96,13 @@ func TestListIsQuick(t *testing.T) {
 	must(t, r.Close())
 	s, get := listServer(t, dir)
 	s.summaries.share = 0
-	for range cap(s.work) { // readers of pages occupy all places
-		s.work <- struct{}{}
-	}
+	free := occupy(s) // as readers of pages do
 	list := get("/").Body.String()
 	if got := row(list, "a.tare"); !strings.Contains(got, "data-reading>") || !strings.Contains(got, "It is being read") ||
 		!strings.Contains(list, "1 of these runs") {
 		t.Errorf("a list that waits: %s", list)
 	}
-	for range cap(s.work) {
-		<-s.work
-	}
+	free()
 	if got := row(settled(t, get), "a.tare"); !strings.Contains(got, "lxc: ") {
 		t.Errorf("a list that waited: %s", got)
 	}
@@ -115,16 +116,12 @@ func TestListIsQuick(t *testing.T) {
 	}
 	// A later time: what was known is shown until it is read again.
 	must(t, os.Chtimes(path, st.ModTime(), st.ModTime().Add(time.Second)))
-	for range cap(s.work) {
-		s.work <- struct{}{}
-	}
+	free = occupy(s)
 	if got := row(get("/").Body.String(), "a.tare"); !strings.Contains(got, "lxc: ") ||
 		!strings.Contains(got, "is being read again") {
 		t.Errorf("a changed file: %s", got)
 	}
-	for range cap(s.work) {
-		<-s.work
-	}
+	free()
 	if got := row(settled(t, get), "a.tare"); strings.Contains(got, "lxc: ") ||
 		!strings.Contains(got, "is not a run of tare") {
 		t.Errorf("a file that is no run any more: %s", got)

@@ -90,12 +90,16 @@ func (s *Server) cached(f file) []byte {
 	return nil
 }
 
-func (s *Server) page(f file, run *store.Run) ([]byte, error) {
+func analyzed(run *store.Run) (*analyze.Result, error) {
 	in, err := dataset.Read(run)
 	if err != nil {
 		return nil, err
 	}
-	res, err := analyze.Analyze(in)
+	return analyze.Analyze(in)
+}
+
+func (s *Server) page(f file, run *store.Run) ([]byte, error) {
+	res, err := analyzed(run)
 	if err != nil {
 		return nil, err
 	}

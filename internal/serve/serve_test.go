@@ -67,7 +67,7 @@ func addBlock(t testing.TB, r *store.Run, session int64, b int, value func(block
 
 // signedIn makes each request one of a reader who gave the token.
 func signedIn(s *Server) http.Handler {
-	h := s.Handler()
+	h := s.HTTP().Handler
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.AddCookie(&http.Cookie{Name: cookieOf(r), Value: s.Token()})
 		h.ServeHTTP(w, r)
@@ -82,11 +82,22 @@ func served(t *testing.T, o Options) (dir string,
 	must(t, os.Mkdir(dir, 0o700))
 	must(t, makeRun(t, filepath.Join(dir, "a.tare"), 3).EndSession(1, "blocks"))
 	makeRun(t, filepath.Join(dir, "b.tare"), 2)
+	return dir, reader(opened(t, dir, o))
+}
+
+// opened is a server of a folder until the test ends.
+func opened(t *testing.T, dir string, o Options) *Server {
+	t.Helper()
 	s, err := New(dir, o)
 	must(t, err)
 	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// reader makes requests of a reader who gave the token.
+func reader(s *Server) func(target string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	h := signedIn(s)
-	return dir, func(target string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	return func(target string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", "http://localhost/", nil)
 		path, query, _ := strings.Cut(target, "?")
 		r.URL.Path, r.URL.RawQuery = path, query // as it is, not made clean by the client
@@ -255,9 +266,7 @@ func TestDamagedAndHostileFiles(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	dir, _ := served(t, Options{})
-	s, err := New(dir, Options{})
-	must(t, err)
-	defer s.Close()
+	s := opened(t, dir, Options{})
 	get := func(target string, cookies ...*http.Cookie) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", "http://localhost:8273/", nil)
 		r.URL.Path, r.URL.RawQuery, _ = strings.Cut(target, "?")
@@ -342,9 +351,7 @@ func TestAbandoned(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join(dir, "a.tare"))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "evil.tare"), storetest.EndlessSchema(t, whole), 0o600))
-	s, err := New(dir, Options{})
-	must(t, err)
-	defer s.Close()
+	s := opened(t, dir, Options{})
 	get := func(ctx context.Context, target string) int {
 		w := httptest.NewRecorder()
 		signedIn(s).ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://localhost"+target, nil))
@@ -370,9 +377,7 @@ func TestAbandoned(t *testing.T) {
 
 // TestTimeouts: the server does not wait for silent clients.
 func TestTimeouts(t *testing.T) {
-	s, err := New(t.TempDir(), Options{})
-	must(t, err)
-	defer s.Close()
+	s := opened(t, t.TempDir(), Options{})
 	h := s.HTTP()
 	for name, d := range map[string]time.Duration{"header": h.ReadHeaderTimeout, "read": h.ReadTimeout,
 		"write": h.WriteTimeout, "idle": h.IdleTimeout} {
@@ -380,13 +385,8 @@ func TestTimeouts(t *testing.T) {
 			t.Errorf("%s: %v", name, d)
 		}
 	}
-	if w := httptest.NewRecorder(); true {
-		r := httptest.NewRequest("GET", "http://localhost/", nil)
-		r.AddCookie(&http.Cookie{Name: cookieOf(r), Value: s.Token()})
-		h.Handler.ServeHTTP(w, r)
-		if !strings.Contains(w.Body.String(), "There is no run in this folder") {
-			t.Errorf("an empty folder: %s", w.Body)
-		}
+	if w := reader(s)("/"); !strings.Contains(w.Body.String(), "There is no run in this folder") {
+		t.Errorf("an empty folder: %s", w.Body)
 	}
 	if _, err := New(filepath.Join(t.TempDir(), "none"), Options{}); err == nil {
 		t.Error("a folder that is not there is served")

@@ -32,39 +32,22 @@ func TestInBrowser(t *testing.T) {
 		pages["huge"] = hugePage(t)
 	}
 	for name, html := range pages {
-		file := filepath.Join(t.TempDir(), name+".html")
-		must(t, os.WriteFile(file, []byte(html), 0o644))
-		for _, view := range pagetest.Views {
-			t.Run(name+"/"+view.Name, func(t *testing.T) {
-				b.Page = "file://" + file
-				pagetest.Open(t, ctx, view, b.Page)
-				pagetest.Shot(t, ctx, name+"-"+view.Name)
-				pagetest.Value[int](t, ctx, `[...document.querySelectorAll("details")].map((d) => d.open = true).length`)
-				hacked := pagetest.Value[bool](t, ctx, `window.hacked !== undefined`)
-				overflows := pagetest.Value[bool](t, ctx, `document.documentElement.scrollWidth > innerWidth`)
-				if hacked {
-					t.Error("a script of a guest ran")
-				}
-				if overflows {
-					t.Error("the page is wider than the window")
-				}
-				for _, text := range pagetest.Violations(t, ctx) {
-					t.Error(text)
-				}
-				for _, text := range b.Take() {
-					t.Error(text)
-				}
-			})
-		}
+		b.Check(t, ctx, name, saved(t, html), pagetest.Views...)
 	}
+}
+
+// saved is the address of a file with a page.
+func saved(t *testing.T, html string) string {
+	file := filepath.Join(t.TempDir(), "page.html")
+	must(t, os.WriteFile(file, []byte(html), 0o644))
+	return "file://" + file
 }
 
 // TestWithKeyboard goes through a page with the Tab key, sorts, and filters.
 func TestWithKeyboard(t *testing.T) {
 	ctx := pagetest.Browser(t)
-	file := filepath.Join(t.TempDir(), "page.html")
-	must(t, os.WriteFile(file, []byte(render(t, synth{blocks: 6, lacking: true}, Options{})), 0o644))
-	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(1200, 900), chromedp.Navigate("file://"+file),
+	url := saved(t, render(t, synth{blocks: 6, lacking: true}, Options{}))
+	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(1200, 900), chromedp.Navigate(url),
 		chromedp.KeyEvent(kb.Tab)))
 	if first := pagetest.Value[string](t, ctx, `document.activeElement.textContent`); first != "Skip to the answer" {
 		t.Errorf("the first stop is %q", first)
@@ -110,11 +93,10 @@ func TestWithKeyboard(t *testing.T) {
 // trials is shown as text, too.
 func TestUnpack(t *testing.T) {
 	ctx := pagetest.Browser(t)
-	file := filepath.Join(t.TempDir(), "page.html")
 	s := finished()
 	s.says = evil
-	must(t, os.WriteFile(file, []byte(render(t, s, Options{})), 0o644))
-	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 900), chromedp.Navigate("file://"+file),
+	url := saved(t, render(t, s, Options{}))
+	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 900), chromedp.Navigate(url),
 		chromedp.SendKeys(chromedp.ID("filter"), "native-control")))
 	pagetest.Value[bool](t, ctx, `document.querySelector("#packed button").focus(), true`)
 	must(t, chromedp.Do(ctx, chromedp.KeyEvent(kb.Enter)))
@@ -136,9 +118,8 @@ func TestUnpack(t *testing.T) {
 // TestPrints: a page can be printed, and all of its chapters are on paper.
 func TestPrints(t *testing.T) {
 	ctx := pagetest.Browser(t)
-	file := filepath.Join(t.TempDir(), "page.html")
-	must(t, os.WriteFile(file, []byte(render(t, finished(), Options{})), 0o644))
-	must(t, chromedp.Do(ctx, chromedp.Navigate("file://"+file)))
+	url := saved(t, render(t, finished(), Options{}))
+	must(t, chromedp.Do(ctx, chromedp.Navigate(url)))
 	pdf, err := chromedp.Run(ctx, chromedp.PrintToPDF(chromedp.PDFPrintBackground()))
 	must(t, err)
 	if !bytes.HasPrefix(pdf, []byte("%PDF")) {

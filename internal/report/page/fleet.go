@@ -33,25 +33,8 @@ type fleetView struct {
 type fleetGroup struct {
 	*fleet.Group
 	ID    string
-	Map   *fleetMap
+	Long  bool // so many machines that the reader has to ask for their map
 	Plots []fleetPlot
-}
-
-// fleetMap has a row for each machine and a column for each cost.
-type fleetMap struct {
-	Long  bool // so many machines that the reader has to ask for it
-	Heads []string
-	Rows  []fleetMapRow
-}
-
-type fleetMapRow struct {
-	Machine string
-	Cells   []fleetMapCell
-}
-
-type fleetMapCell struct {
-	Text, Interval, Class string
-	Odd                   bool
 }
 
 type fleetPlot struct {
@@ -75,7 +58,7 @@ func WriteFleet(w io.Writer, r *fleet.Result) error {
 }
 
 func groupView(r *fleet.Result, g *fleet.Group, id string) fleetGroup {
-	v := fleetGroup{Group: g, ID: id, Map: mapView(r, g)}
+	v := fleetGroup{Group: g, ID: id, Long: len(g.Machines) > manyMachines}
 	for i, c := range g.Costs {
 		if len(c.Machines) == 0 {
 			continue
@@ -116,34 +99,8 @@ func betweenText(c fleet.Cost, r *fleet.Result) string {
 	return text + " Chance alone could explain the differences between the machines."
 }
 
-// mapView is nil for a group of one machine.
-func mapView(r *fleet.Result, g *fleet.Group) *fleetMap {
-	if len(g.Machines) < 2 {
-		return nil
-	}
-	m := &fleetMap{Long: len(g.Machines) > manyMachines}
-	for _, c := range g.Costs {
-		m.Heads = append(m.Heads, c.Arm+" on "+c.Title())
-	}
-	for _, machine := range g.Machines {
-		row := fleetMapRow{Machine: machine.Name}
-		for _, c := range g.Costs {
-			cell := fleetMapCell{Text: "–", Class: "open"}
-			for _, mc := range c.Machines {
-				if mc.Machine == machine.Name {
-					cell = fleetMapCell{report.Cost(mc.Ratio), report.CostInterval(mc.CILow, mc.CIHigh),
-						machineClass(mc, r.Delta), mc.Odd}
-				}
-			}
-			row.Cells = append(row.Cells, cell)
-		}
-		m.Rows = append(m.Rows, row)
-	}
-	return m
-}
-
 // machineClass is how a machine's cost is coloured: by its interval alone. Without one, CILow is 0.
-func machineClass(m fleet.MachineCost, delta float64) string {
+func machineClass(m *fleet.MachineCost, delta float64) string {
 	switch {
 	case m.CILow <= 0:
 		return "open"

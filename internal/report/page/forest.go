@@ -97,7 +97,7 @@ func (f forest) draw(id string) template.HTML {
 }
 
 func (f forest) machine(s *svg, a axis, m fleet.MachineCost, y float64, small bool) {
-	class, size := machineClass(m, f.delta), 4.0
+	class, size := machineClass(&m, f.delta), 4.0
 	if small {
 		size = 2
 	}

@@ -22,9 +22,9 @@ type isolationView struct {
 }
 
 type isolationRow struct {
-	Arm, Class string
-	Doubt      bool
-	Cells      []string
+	mark
+	Arm   string
+	Cells []string
 }
 
 // guestRow is one guest of several.
@@ -50,9 +50,7 @@ func isolation(res *analyze.Result, id, workload, metric string) *isolationView 
 			continue
 		}
 		curve = append(curve, i)
-		v.Rows = append(v.Rows, isolationRow{
-			Arm: i.Arm, Class: verdictClass(res, i.Comparison), Doubt: len(report.Doubts(res, i.Comparison)) > 0,
-		})
+		v.Rows = append(v.Rows, isolationRow{mark: markOf(res, i.Comparison), Arm: i.Arm})
 		grid.Rows = append(grid.Rows, report.IsolationCells(i))
 		if len(i.Members) > 1 {
 			v.guests(i)

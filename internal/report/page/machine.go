@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/host/doctor"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
@@ -18,14 +17,10 @@ type envView struct {
 	JSON  string
 }
 
-func envOf(r *store.Run, arms []store.Arm) (envView, error) {
+func envOf(r *store.Run, ctx report.Context, arms []store.Arm) (envView, error) {
 	body, err := r.Document(store.DocEnvironment)
 	if err != nil {
 		return envView{}, err
-	}
-	var e host.Environment
-	if err := json.Unmarshal(body, &e); err != nil {
-		return envView{}, fmt.Errorf("%s: environment: %w", r.Path(), err)
 	}
 	var cpus []string
 	for _, a := range arms {
@@ -33,13 +28,14 @@ func envOf(r *store.Run, arms []store.Arm) (envView, error) {
 			cpus = append(cpus, a.Flavor.CPUs.String())
 		}
 	}
-	v := envView{Noise: doctor.NoiseSources(&e, nil, doctor.Needs{CPUs: strings.Join(cpus, ",")})}
+	e := &ctx.Machine
+	v := envView{Noise: doctor.NoiseSources(e, nil, doctor.Needs{CPUs: strings.Join(cpus, ",")})}
 	add := func(name, text string) {
 		if text != "" {
 			v.Facts = append(v.Facts, [2]string{name, text})
 		}
 	}
-	add("Machine", report.HostLine(&e))
+	add("Machine", ctx.Host)
 	add("System", e.OS.Pretty)
 	add("Kernel", strings.TrimSpace(e.Kernel.Release+" "+e.Kernel.Build))
 	add("Command line", e.Kernel.Cmdline)
@@ -51,19 +47,20 @@ func envOf(r *store.Run, arms []store.Arm) (envView, error) {
 	for _, p := range e.CPU.Policies {
 		add("Frequency", fmt.Sprintf("CPUs %s: %s, governor %s", p.CPUs, p.Driver, p.Governor))
 	}
-	if why := e.NoEnergy(); why != "" {
-		add("Energy", "not measured: "+why)
+	if ctx.NoEnergy != "" {
+		add("Energy", "not measured: "+ctx.NoEnergy)
 	}
 	add("Control groups", string(e.Cgroup.Layout))
 	if s := e.Storage; s != nil {
 		add("Storage", strings.TrimSuffix(fmt.Sprintf("%s on %s (%s), %s", s.FSType, s.Source, s.Options, s.Model), ", "))
 	}
-	var pretty strings.Builder
-	enc := json.NewEncoder(&pretty)
-	enc.SetIndent("", "  ")
 	var all any
-	if err := json.Unmarshal(body, &all); err == nil && enc.Encode(all) == nil && pretty.Len() < 100_000 {
-		v.JSON = pretty.String()
+	if err := json.Unmarshal(body, &all); err != nil {
+		return envView{}, err
 	}
-	return v, nil
+	pretty, err := json.MarshalIndent(all, "", "  ")
+	if len(pretty) < 100_000 {
+		v.JSON = string(pretty) + "\n"
+	}
+	return v, err
 }

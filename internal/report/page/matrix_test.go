@@ -17,7 +17,7 @@ func TestHeat(t *testing.T) {
 	}
 	for _, r := range report.MatrixOf(res).Rows {
 		for _, c := range r.Cells {
-			got[r.Arm] += heat(c) + ": " + c.Words + "; "
+			got[r.Arm] += heat(c) + ": " + c.Excess.Words + "; "
 		}
 	}
 	for arm, want := range map[string]string{

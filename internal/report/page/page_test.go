@@ -46,17 +46,13 @@ func finished() synth { return synth{blocks: 12, ended: string(plan.ReasonBlocks
 
 func TestAnswer(t *testing.T) {
 	text := plain(render(t, finished(), Options{}))
-	for _, want := range []string{
+	says(t, text,
 		"kvm Costs 9", "on sysbench-cpu; gains 28",
 		"lxc At most 0",
 		"qemu-tcg* Emulated: its times say nothing about real hardware.",
 		"Rankings, as far as intervals allow", "sysbench-cpu 1. native, lxc (tied); 3. kvm",
 		"Left out: xen-pv", "governor powersave", "attempt 1",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
+	)
 	if strings.Contains(text, "By isolation") || strings.Contains(text, "By memory") {
 		t.Error("a ranking of what was not measured")
 	}
@@ -96,10 +92,10 @@ func renderCases(t testing.TB) string {
 // TestCases: the page uses the same words as the terminal for every kind of result.
 func TestCases(t *testing.T) {
 	text := plain(renderCases(t))
-	for _, want := range []string{
-		"lxc At most 1.2 % on openssl-enc; costs 3.1 % (2.2 … 4.0) on stress-ng-exec; not resolved on dd-write: at most " +
+	says(t, text,
+		"lxc At most 1.2 % on openssl-enc; costs 3.1 % (2.2 … 4.0) on stress-ng-exec; not resolved on dd-write: at most "+
 			"+7.6 %; nothing is known yet about hackbench-pipe and cyclictest.",
-		"not resolved on stress-ng-exec: at most ±6.1 % (these guests only). Did not finish hackbench-pipe. A serious " +
+		"not resolved on stress-ng-exec: at most ±6.1 % (these guests only). Did not finish hackbench-pipe. A serious "+
 			"finding concerns the figure on dd-write.",
 		"openssl-enc 1. native, lxc (tied); 3. runc", "By isolation", "openssl-enc in noisy 1. native, lxc (tied)",
 		"By cost beside other guests", "openssl-enc in noisy 1. native@noisy; 2. lxc@noisy",
@@ -113,11 +109,7 @@ func TestCases(t *testing.T) {
 		"A trial is slow if it is over 1.50 times slower than the median", "No A/A pairs, so no cost or gain is claimed.",
 		"9 more like these", "First trial of a group, openssl-enc +5.2 % (+3.3 … +7.1 %)",
 		"First trial after a thaw, lxc +2.1 %", "1 more metric of openssl-enc", "dd-write 1. runc !; 2. native, lxc (tied)",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
+	)
 	if answer, last := strings.Index(text, "lxc At most 1.2"), strings.Index(text, "qemu-tcg* Emulated"); answer > last {
 		t.Error("an emulated arm does not come last")
 	}
@@ -152,7 +144,7 @@ func TestNoResults(t *testing.T) {
 // ranks the systems.
 func TestCompany(t *testing.T) {
 	text := plain(render(t, synth{blocks: 12, several: true, bulk: true, ended: string(plan.ReasonBlocks)}, Options{}))
-	for _, want := range []string{
+	says(t, text,
 		"How it isolates", "The same beside other guests, each system against its baseline there",
 		"What systems cost beside other guests",
 		"kvm Takes 2.2", "in fit-8, where native takes 2.00 times as long; the slowdown is smaller in 7 more cases.",
@@ -164,11 +156,7 @@ func TestCompany(t *testing.T) {
 		"By isolation: how much slower than alone", "dd-write in fit-8 1. ",
 		"By memory: what an idle guest takes from the host 1. native, lxc (tied); 3. kvm; 4. qemu-tcg",
 		"host lost", "The host has no KSM.",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
+	)
 	if strings.Contains(text, "Widely spread values") {
 		t.Error("that guests of different flavors differ is held against a mix")
 	}
@@ -199,6 +187,16 @@ func TestTitles(t *testing.T) {
 		{Name: "own", Params: []model.Setting{{Name: "x", Value: "1"}}}})
 	if !maps.Equal(got, want) {
 		t.Errorf("the titles are %q, want %q", got, want)
+	}
+}
+
+// says checks that a page says all of this.
+func says(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
 	}
 }
 
@@ -297,19 +295,11 @@ func TestEveryTrial(t *testing.T) {
 
 func TestEmptyAndInterrupted(t *testing.T) {
 	empty := plain(render(t, synth{}, Options{}))
-	for _, want := range []string{"No trial has a result yet", "Nothing yet", "not finished", "None yet."} {
-		if !strings.Contains(empty, want) {
-			t.Errorf("an empty run: %q is not said", want)
-		}
-	}
+	says(t, empty, "No trial has a result yet", "Nothing yet", "not finished", "None yet.")
 	s := synth{blocks: 6, lacking: true}
 	text := plain(render(t, s, Options{}))
-	for _, want := range []string{"This run is not finished: it was killed or is still running", "1 interrupted",
-		"Input/output error", "INFO: task blocked"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("an interrupted run: %q is not said", want)
-		}
-	}
+	says(t, text, "This run is not finished: it was killed or is still running", "1 interrupted",
+		"Input/output error", "INFO: task blocked")
 }
 
 // TestHuge: the page of 100,000 trials stays within the size limit.

@@ -85,8 +85,8 @@ func flavorText(f model.Flavor) string {
 		what string
 	}{{f.MemoryBytes, "memory"}, {f.DiskBytes, "disk"}} {
 		if b.n > 0 {
-			factor, unit := report.ScaleFor("B", float64(b.n))
-			parts = append(parts, fmt.Sprintf("%.4g %s %s", float64(b.n)*factor, unit, b.what))
+			sc := report.ScaleFor("B", float64(b.n))
+			parts = append(parts, fmt.Sprintf("%.4g %s %s", float64(b.n)*sc.Factor, sc.Unit, b.what))
 		}
 	}
 	if f.CPUCap > 0 {
@@ -98,14 +98,5 @@ func flavorText(f model.Flavor) string {
 	if f.Backing != "" && f.Backing != model.BackingLoop {
 		parts = append(parts, "data on "+f.Backing)
 	}
-	if f.Network != "" && f.Network != model.NetworkNone {
-		parts = append(parts, "network "+f.Network)
-	}
-	if caps := campaign.CapsText(f); caps != "" {
-		parts = append(parts, caps)
-	}
-	if f.Hardening == model.HardeningNone {
-		parts = append(parts, "no hardening")
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(append(parts, campaign.Extras(f)...), ", ")
 }

@@ -96,7 +96,7 @@ func dotPlot(id string, strips []*strip, m metricView, limit int) (template.HTML
 		lo, mid, hi, ok := t.limits()
 		label := t.arm
 		if ok {
-			label += fmt.Sprintf(": %s … %s, median %s", m.figure(lo), m.figure(hi), m.with(mid))
+			label += fmt.Sprintf(": %s … %s, median %s", m.Figure(lo), m.Figure(hi), m.With(mid))
 		} else if len(t.points) == 0 {
 			label += ": no values"
 		}
@@ -116,7 +116,7 @@ func dotPlot(id string, strips []*strip, m metricView, limit int) (template.HTML
 		if len(t.points) <= limit {
 			for _, p := range t.points {
 				at, class := place(p.value)
-				s.dot(x(p.at), at, 3, class, fmt.Sprintf("trial %d, block %d: %s", p.trial, p.block+1, m.with(p.value)))
+				s.dot(x(p.at), at, 3, class, fmt.Sprintf("trial %d, block %d: %s", p.trial, p.block+1, m.With(p.value)))
 			}
 		} else {
 			binned = max(binned, t.bins(&s, limit/3, x, place, m))
@@ -163,7 +163,7 @@ func (t *strip) bins(s *svg, n int, x func(int32) float64, place func(float64) (
 		bottom, _ := place(lo)
 		s.line(at, top, at, bottom, "range")
 		s.dot(at, middle, 1.8, class, fmt.Sprintf("blocks %d to %d: %s … %s", group[0].block+1, group[len(group)-1].block+1,
-			m.figure(lo), m.with(hi)))
+			m.Figure(lo), m.With(hi)))
 	}
 	return per
 }

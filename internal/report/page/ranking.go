@@ -15,11 +15,6 @@ type rankings struct {
 	Memory, Unknown         string
 }
 
-// Any reports whether there is an order of anything.
-func (r rankings) Any() bool {
-	return len(r.Cost)+len(r.Isolation)+len(r.Beside) > 0 || r.Memory != ""
-}
-
 func rankingsOf(res *analyze.Result, d *data) (v rankings) {
 	for _, r := range res.Rankings {
 		if r.Scenario == "" || r.Scenario == d.arms[0].Scenario {

@@ -25,16 +25,15 @@ func (m *metricView) tails(res *analyze.Result, scenarios []string) {
 		if p == nil {
 			return ""
 		}
-		return fmt.Sprintf("%s (%s … %s)", m.with(p.Value), m.figure(p.Low), m.figure(p.High))
+		return fmt.Sprintf("%s (%s … %s)", m.With(p.Value), m.Figure(p.Low), m.Figure(p.High))
 	}
-	slow := func(slow, n int, share float64) string {
-		return fmt.Sprintf("%d of %d (%s %%)", slow, n, report.Digits(100*share, 2))
-	}
-	size := func(v float64) string {
-		if v == 0 {
-			return ""
+	of := func(arm string, slow, n int, share, size float64, p95, p99 *analyze.Percentile) tailRow {
+		row := tailRow{Arm: arm, Slow: fmt.Sprintf("%d of %d (%s %%)", slow, n, report.Digits(100*share, 2)),
+			P95: percentile(p95), P99: percentile(p99)}
+		if size > 0 {
+			row.Size = report.Digits(size, 2) + "×"
 		}
-		return report.Digits(v, 2) + "×"
+		return row
 	}
 	var shown []string
 	for _, t := range res.Tails {
@@ -44,14 +43,13 @@ func (m *metricView) tails(res *analyze.Result, scenarios []string) {
 		}
 		if !slices.Contains(shown, t.Baseline) {
 			shown = append(shown, t.Baseline)
-			m.Tails = append(m.Tails,
-				tailRow{Arm: t.Baseline, IsBaseline: true, Slow: slow(t.BaselineSlow, t.BaselineN, t.BaselineShare),
-					Size: size(t.BaselineSize),
-					P95:  percentile(t.BaselineP95), P99: percentile(t.BaselineP99)})
+			row := of(t.Baseline, t.BaselineSlow, t.BaselineN, t.BaselineShare, t.BaselineSize, t.BaselineP95, t.BaselineP99)
+			row.IsBaseline = true
+			m.Tails = append(m.Tails, row)
 		}
-		row := tailRow{Arm: t.Arm, More: t.More, Slow: slow(t.Slow, t.N, t.Share), Size: size(t.Size), P95: percentile(t.P95),
-			P99:        percentile(t.P99),
-			Difference: fmt.Sprintf("%s … %s points", report.Percent(100*t.Low), report.Percent(100*t.High))}
+		row := of(t.Arm, t.Slow, t.N, t.Share, t.Size, t.P95, t.P99)
+		row.More = t.More
+		row.Difference = fmt.Sprintf("%s … %s points", report.Percent(100*t.Low), report.Percent(100*t.High))
 		for _, c := range res.Comparisons {
 			if c.Workload == t.Workload && c.Metric == t.Metric && c.Arm == t.Arm && c.Baseline == t.Baseline &&
 				report.Known(c) {

@@ -71,30 +71,38 @@ type matrixRow struct {
 	Cells                       []cell
 }
 
+// mark is how a comparison is coloured and marked.
+type mark struct {
+	Class          string
+	Doubt, OfThese bool
+}
+
+func markOf(res *analyze.Result, c analyze.Comparison) mark {
+	return mark{verdictClass(res, c), len(report.Doubts(res, c)) > 0, report.OfTheseGuests(c)}
+}
+
 // cell is one comparison in the matrix.
 type cell struct {
+	mark
 	Known                    bool
-	Class                    string
 	Text, Interval, Overhead string
-	Doubt, OfThese           bool
 	Sort                     string
 }
 
 // armRow is one arm in the table of a metric.
 type armRow struct {
-	Name, Baseline          string
-	IsBaseline, Emulated    bool
-	Mean, Limits, CPU       string
-	MeanSort, CPUSort       string
-	CPURatio                float64
-	CPUTimes                string
-	GuestCPU                string
-	Verdict, Interval       string
-	Class                   string
-	Doubt, OfThese          bool
+	Name, Baseline       string
+	IsBaseline, Emulated bool
+	Mean, Limits, CPU    string
+	MeanSort, CPUSort    string
+	CPURatio             float64
+	CPUTimes             string
+	GuestCPU             string
+	Verdict, Interval    string
+	mark
 	Wide                    string // shown with a mean that must not be quoted alone
-	CPUVerdict, CPUClass    string // of the CPU time of the guest's whole group
-	CPUOfThese              bool
+	CPUVerdict              string // on the CPU time of the guest's whole group
+	CPUMark                 mark
 	Comparison              *analyze.Comparison
 	N, Failures             int
 	P5, P25, Median         string
@@ -104,11 +112,10 @@ type armRow struct {
 
 // metricView is the table of one metric.
 type metricView struct {
+	report.Scale
 	Workload, Name, Better string
 	Primary                bool
-	Unit                   string
 	Where                  string // " beside other guests", or ""
-	factor                 float64
 	Noise                  []string
 	OfThese                bool // a row is about these guests only
 	CPU                    bool // a row has a verdict on CPU time
@@ -120,9 +127,6 @@ type metricView struct {
 	SlowFactor             string
 	Stalls                 bool // an arm stalls more often than its baseline
 }
-
-func (m metricView) figure(v float64) string { return report.Digits(v*m.factor, 4) }
-func (m metricView) with(v float64) string   { return strings.TrimSpace(m.figure(v) + " " + m.Unit) }
 
 // workloadView is the chapter of one workload.
 type workloadView struct {
@@ -140,9 +144,9 @@ type workloadView struct {
 
 // doubt is the findings of one kind on one workload, in a line.
 type doubt struct {
-	Severity           analyze.Severity
-	ID, Headline, Arms string
-	arms               []string
+	Severity     analyze.Severity
+	ID, Headline string
+	Arms         []string
 }
 
 // group is the findings of one cause.
@@ -202,7 +206,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 	v.Events = d.events[:min(len(d.events), maxEvents)]
 	v.MoreEvents = len(d.events) - len(v.Events)
 	v.Plan = planOf(r, c, ctx, d)
-	if v.Env, err = envOf(r, d.arms); err != nil {
+	if v.Env, err = envOf(r, ctx, d.arms); err != nil {
 		return nil, err
 	}
 	if err := v.raw(d, o.Output); err != nil {
@@ -299,8 +303,7 @@ func idOf(res *analyze.Result, workload string) string {
 }
 
 func cellOf(res *analyze.Result, c analyze.Comparison) cell {
-	k := cell{Known: true, Class: verdictClass(res, c), Text: report.Verdict(res, c), Interval: report.Interval(c),
-		Doubt: len(report.Doubts(res, c)) > 0, OfThese: report.OfTheseGuests(c)}
+	k := cell{mark: markOf(res, c), Known: true, Text: report.Verdict(res, c), Interval: report.Interval(c)}
 	if c.Ratio > 0 {
 		k.Sort = fmt.Sprintf("%.6g", c.OverheadPercent)
 	}

@@ -95,9 +95,8 @@ func doubts(res *analyze.Result, workload string) []doubt {
 			i = len(out)
 			out = append(out, doubt{Severity: f.Severity, ID: f.ID, Headline: analyze.KindOf(f.ID).Headline})
 		}
-		if f.Arm != "" && !slices.Contains(out[i].arms, f.Arm) {
-			out[i].arms = append(out[i].arms, f.Arm)
-			out[i].Arms = joinAnd(out[i].arms)
+		if f.Arm != "" && !slices.Contains(out[i].Arms, f.Arm) {
+			out[i].Arms = append(out[i].Arms, f.Arm)
 		}
 	}
 	return out
@@ -129,10 +128,10 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 		return map[bool]int{true: 1}[a.Control] - map[bool]int{true: 1}[b.Control]
 	})
 	first := of[0]
-	m = metricView{Workload: workload, Name: name, Better: first.Better, Primary: first.Primary, factor: 1,
-		Unit: first.Unit}
+	m = metricView{Scale: report.Scale{Factor: 1, Unit: first.Unit}, Workload: workload, Name: name,
+		Better: first.Better, Primary: first.Primary}
 	if s := res.Arm(first.Baseline, workload).Metric(name); s != nil {
-		m.factor, m.Unit = report.ScaleFor(first.Unit, s.Median)
+		m.Scale = report.ScaleFor(first.Unit, s.Median)
 	}
 	scenarios := scenariosOf(res, of)
 	for _, text := range report.NoiseTexts(res, workload, name, scenarios) {
@@ -156,12 +155,11 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 		}
 		r := m.row(res, c.Arm, c.Baseline)
 		r.Comparison, r.Verdict, r.Interval = c, report.Verdict(res, *c), report.Interval(*c)
-		r.Class, r.Doubt, r.OfThese = verdictClass(res, *c), len(report.Doubts(res, *c)) > 0, report.OfTheseGuests(*c)
+		r.mark = markOf(res, *c)
 		if c.Control {
 			r.Verdict, r.Class = "control: identical to "+c.Baseline, "open"
 		} else if cpu := report.ByMetric(res, *c, analyze.CPUTime); cpu != nil {
-			r.CPUVerdict, r.CPUClass, r.CPUOfThese = report.ShortVerdict(*cpu), verdictClass(res, *cpu),
-				report.OfTheseGuests(*cpu)
+			r.CPUVerdict, r.CPUMark = report.ShortVerdict(*cpu), markOf(res, *cpu)
 			m.CPU = true
 		}
 		m.OfThese = m.OfThese || r.OfThese
@@ -191,14 +189,14 @@ func (m metricView) row(res *analyze.Result, arm, baseline string) armRow {
 	}
 	r.Emulated, r.Failures = a.Emulated, a.Failures
 	if s := a.Metric(m.Name); s != nil {
-		r.Mean, r.MeanSort = m.with(s.Mean), fmt.Sprintf("%.6g", s.Mean)
+		r.Mean, r.MeanSort = m.With(s.Mean), fmt.Sprintf("%.6g", s.Mean)
 		if s.Wide {
 			r.Wide = report.WideText(*s)
 		}
-		r.Limits = m.figure(s.Min) + " … " + m.figure(s.Max)
-		r.N, r.Least, r.Most = s.N, m.figure(s.Min), m.figure(s.Max)
-		r.P5, r.P25, r.Median, r.P75, r.P95 = m.figure(s.P5), m.figure(s.P25), m.figure(s.Median), m.figure(s.P75),
-			m.figure(s.P95)
+		r.Limits = m.Figure(s.Min) + " … " + m.Figure(s.Max)
+		r.N, r.Least, r.Most = s.N, m.Figure(s.Min), m.Figure(s.Max)
+		r.P5, r.P25, r.Median, r.P75, r.P95 = m.Figure(s.P5), m.Figure(s.P25), m.Figure(s.Median), m.Figure(s.P75),
+			m.Figure(s.P95)
 		if s.Spread > 0 {
 			r.Spread = report.Digits(s.Spread, 3) + "×"
 		}

@@ -60,8 +60,9 @@ func Browser(t *testing.T) context.Context {
 // Trouble collects requests of pages for anything but Page, and their errors.
 type Trouble struct {
 	sync.Mutex
-	Page string // its URL
-	list []string
+	Page    string // its URL
+	Refused bool   // the server refuses the page, and the browser's log says so
+	list    []string
 }
 
 // Listen begins to collect.
@@ -79,7 +80,9 @@ func (b *Trouble) Listen(ctx context.Context) error {
 		case *runtime.EventExceptionThrown:
 			b.list = append(b.list, "exception: "+ev.ExceptionDetails.Text)
 		case *log.EventEntryAdded:
-			b.list = append(b.list, "log: "+ev.Entry.Text)
+			if !b.Refused || !strings.HasPrefix(ev.Entry.Text, "Failed to load resource") {
+				b.list = append(b.list, "log: "+ev.Entry.Text)
+			}
 		case *network.EventRequestWillBeSent:
 			if u := ev.Request.URL; u != b.Page && !strings.HasPrefix(u, "about:") {
 				b.list = append(b.list, fmt.Sprintf("request of %.100s", u))
@@ -151,6 +154,27 @@ func Open(t *testing.T, ctx context.Context, v View, url string) {
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.Scheme}}})
 	must(t, err)
 	must(t, chromedp.Do(ctx, chromedp.Navigate(url)))
+}
+
+// Check opens a page as each of these views, with everything unfolded, and reports what is wrong with it.
+func (b *Trouble) Check(t *testing.T, ctx context.Context, name, url string, views ...View) {
+	for _, v := range views {
+		t.Run(name+"/"+v.Name, func(t *testing.T) {
+			b.Page = url
+			Open(t, ctx, v, url)
+			Shot(t, ctx, name+"-"+v.Name)
+			Value[int](t, ctx, `[...document.querySelectorAll("details")].map((d) => d.open = true).length`)
+			if Value[bool](t, ctx, `window.hacked !== undefined`) {
+				t.Error("a script of a guest ran")
+			}
+			if Value[bool](t, ctx, `document.documentElement.scrollWidth > innerWidth`) {
+				t.Error("the page is wider than the window")
+			}
+			for _, text := range append(Violations(t, ctx), b.Take()...) {
+				t.Error(text)
+			}
+		})
+	}
 }
 
 func must(t testing.TB, err error) {

@@ -24,11 +24,7 @@ func TestCases(t *testing.T) {
 	ctx.Width = 80
 	narrow := tableOf(t, res, ctx)
 	golden(t, "cases-80.txt", narrow)
-	for line := range strings.Lines(narrow) {
-		if width(strings.TrimSuffix(line, "\n")) > 80 {
-			t.Errorf("wider than 80 columns: %q", line)
-		}
-	}
+	fits(t, narrow, 80)
 	if old := regexp.MustCompile(`noise floor|\(<`).FindString(narrow); old != "" {
 		t.Errorf("a bound that no interval has: %q", old)
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/dataset"
@@ -117,35 +118,21 @@ var endings = map[plan.Reason]string{
 
 // HostLine describes a host in one line.
 func HostLine(e *host.Environment) string {
-	var parts []string
-	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
-	if e.CPU.Model != "" {
-		add("%s", e.CPU.Model)
-	}
-	if e.CPU.Threads > 0 {
-		add("%d %s", e.CPU.Threads, plural(e.CPU.Threads, "CPU"))
-	}
+	memory := ""
 	if e.Memory.Total != nil {
-		add("%s of memory", InUnit("B", float64(*e.Memory.Total), 4))
+		memory = InUnit("B", float64(*e.Memory.Total), 4) + " of memory"
 	}
-	if e.Kernel.Release != "" {
-		add("kernel %s", e.Kernel.Release)
-	}
-	switch e.Virt.Role {
-	case host.BareMetal:
-		add("bare metal")
-	case host.InGuest:
-		add("itself a guest of %s", cmp.Or(e.Virt.Of, "a hypervisor"))
-	case host.XenDom0:
-		add("Xen's dom0")
-	}
-	if e.Virt.Emulated {
-		add("EMULATED: not a measure of hardware")
-	}
-	if e.Virt.Container != "" {
-		add("in a container (%s)", e.Virt.Container)
-	}
-	return strings.Join(parts, ", ")
+	role := map[host.Role]string{host.BareMetal: "bare metal", host.XenDom0: "Xen's dom0",
+		host.InGuest: "itself a guest of " + cmp.Or(e.Virt.Of, "a hypervisor")}[e.Virt.Role]
+	return listed(e.CPU.Model, when(e.CPU.Threads > 0, fmt.Sprintf("%d %s", e.CPU.Threads, plural(e.CPU.Threads, "CPU"))),
+		memory, when(e.Kernel.Release != "", "kernel "+e.Kernel.Release), role,
+		when(e.Virt.Emulated, "EMULATED: not a measure of hardware"),
+		when(e.Virt.Container != "", "in a container ("+e.Virt.Container+")"))
+}
+
+// listed joins the words that are not empty.
+func listed(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), ", ")
 }
 
 func plural(n int, noun string) string {

@@ -15,18 +15,13 @@ func EnergyText(res *analyze.Result, workload string, arm func(name string) bool
 		func(u analyze.EnergyUse) bool { return u.Workload != workload || !arm(u.Arm) })
 	var parts []string
 	for _, u := range uses {
-		text := Clean(u.Arm) + " " + InUnit("J", u.Joules, 4)
-		if u.PerUnit > 0 {
-			text += fmt.Sprintf(" (%s per unit of work)", InUnit("J", u.PerUnit, 4))
-		}
-		parts = append(parts, fmt.Sprintf("%s at %s W", text, Digits(u.Watts, 3)))
+		parts = append(parts, fmt.Sprintf("%s %s%s at %s W", Clean(u.Arm), InUnit("J", u.Joules, 4),
+			when(u.PerUnit > 0, " ("+InUnit("J", u.PerUnit, 4)+" per unit of work)"), Digits(u.Watts, 3)))
 	}
 	if parts == nil {
 		return ""
 	}
-	text := "energy of all processors and memory in a trial: " + strings.Join(parts, ", ")
-	if rest := uses[0].RestWatts; rest > 0 {
-		text += fmt.Sprintf("; before the first guest the host took %s W", Digits(rest, 3))
-	}
-	return text
+	rest := uses[0].RestWatts
+	return "energy of all processors and memory in a trial: " + strings.Join(parts, ", ") +
+		when(rest > 0, "; before the first guest the host took "+Digits(rest, 3)+" W")
 }

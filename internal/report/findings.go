@@ -153,11 +153,8 @@ func (t *table) cause(c Cause) {
 
 // about names what a finding is about.
 func about(f analyze.Finding) string {
-	about := slices.DeleteFunc([]string{f.Workload, f.Arm, f.Metric}, func(s string) bool { return s == "" })
-	if len(about) == 0 {
-		return ""
-	}
-	return strings.Join(about, ", ") + ": "
+	about := listed(f.Workload, f.Arm, f.Metric)
+	return about + when(about != "", ": ")
 }
 
 // shows reports whether a finding is about anything in the table.

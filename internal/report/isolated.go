@@ -97,9 +97,7 @@ func slowerText(res *analyze.Result, slower []analyze.Isolation) string {
 	worst := slices.MaxFunc(slower, func(x, y analyze.Isolation) int { return cmp.Compare(x.Ratio, y.Ratio) })
 	text := fmt.Sprintf("takes %s times as long as alone (%s) on %s", Digits(worst.Ratio, 3),
 		span(worst.CILow, worst.CIHigh), where(worst))
-	if worst.Native > 0 {
-		text += fmt.Sprintf(", where %s takes %s times as long", res.Baseline, Digits(worst.Native, 3))
-	}
+	text += when(worst.Native > 0, ", where "+res.Baseline+" takes "+Digits(worst.Native, 3)+" times as long")
 	if n := len(slower) - 1; n > 0 {
 		text += fmt.Sprintf("; the slowdown is smaller in %d more %s", n, plural(n, "case"))
 	}

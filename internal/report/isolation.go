@@ -60,23 +60,17 @@ func rateCapText(c analyze.RateCap) string {
 	limit := InUnit(c.Unit, c.Limit, 4)
 	text := fmt.Sprintf("%s cap: %s got %s× of %s%s", strings.ReplaceAll(c.Cap, "_", " "), c.Arm, Digits(c.Ratio, 3),
 		limit, bracketed(c.CILow, c.CIHigh))
-	if c.Peak > 0 && !c.Untested {
-		text += fmt.Sprintf(", and %s× in its fastest second%s", Digits(c.Peak, 3), bracketed(c.PeakLow, c.PeakHigh))
-	}
 	if c.Untested {
-		text += ": not tested, since no arm came near it"
+		return text + ": not tested, since no arm came near it"
 	}
-	return text
+	return text + when(c.Peak > 0, ", and "+Digits(c.Peak, 3)+"× in its fastest second"+bracketed(c.PeakLow, c.PeakHigh))
 }
 
 // capText says in a line how accurate a CPU cap is.
 func capText(c analyze.CapAccuracy) string {
 	text := fmt.Sprintf("cap: flavor %s of %s takes %s× as long as %s", c.Flavor, c.Arm, Digits(c.Ratio, 3), c.Reference)
-	if c.Against != c.Arm {
-		text += " of " + c.Against
-	}
-	return fmt.Sprintf("%s%s; ideal for pure computing, with CPUs to spare: %s×", text, bracketed(c.CILow, c.CIHigh),
-		Digits(c.Ideal, 3))
+	return fmt.Sprintf("%s%s%s; ideal for pure computing, with CPUs to spare: %s×", text,
+		when(c.Against != c.Arm, " of "+c.Against), bracketed(c.CILow, c.CIHigh), Digits(c.Ideal, 3))
 }
 
 // densityText says in a line how many guests fit, and which limit broke.
@@ -93,10 +87,9 @@ func densityText(d analyze.Density) string {
 	if d.MemoryLimit > 0 {
 		limits = append(limits, fmt.Sprintf("with %s of the host's memory left", memory(d.MemoryLimit)))
 	}
-	text := fmt.Sprintf("density: %d guests of %s fit %s", d.Fits, d.Arm, strings.Join(limits, " and "))
+	text := fmt.Sprintf("density: %d guests of %s fit %s", d.Fits, d.Arm, And(limits))
 	if d.Fits == 1 {
-		text = fmt.Sprintf("density: none of the tried numbers of guests of %s is sure to fit %s", d.Arm,
-			strings.Join(limits, " and "))
+		text = fmt.Sprintf("density: none of the tried numbers of guests of %s is sure to fit %s", d.Arm, And(limits))
 	}
 	switch {
 	case d.Broke == analyze.BrokeMemory && d.MemoryLeft > 0:
@@ -128,17 +121,17 @@ func IsolationCells(i analyze.Isolation) []string {
 	if len(i.Neighbours) > 0 {
 		guests += " + " + strings.Join(i.Neighbours, ", ")
 	}
-	return []string{Clean(i.Arm), guests, slowdown, ifKnown(i.CILow > 0, span(i.CILow, i.CIHigh)), times(i.Native),
-		times(i.Excess), claimedTimes(i.P99, i.P99Verdict), ifKnown(i.Jain > 0, Digits(i.Jain, 3)), times(i.Unfairness),
-		ifKnown(i.Lost > 0, fmt.Sprintf("%d of %d", i.Lost, i.Trials)),
-		ifKnown(i.SkewP99 > 0, Digits(1000*i.SkewP99, 2)+" ms")}
+	return []string{Clean(i.Arm), guests, slowdown, when(i.CILow > 0, span(i.CILow, i.CIHigh)), times(i.Native),
+		times(i.Excess), claimedTimes(i.P99, i.P99Verdict), when(i.Jain > 0, Digits(i.Jain, 3)), times(i.Unfairness),
+		when(i.Lost > 0, fmt.Sprintf("%d of %d", i.Lost, i.Trials)),
+		when(i.SkewP99 > 0, Digits(1000*i.SkewP99, 2)+" ms")}
 }
 
 // times formats a ratio; "" if it is not known.
-func times(ratio float64) string { return ifKnown(ratio != 0, Digits(ratio, 3)+"×") }
+func times(ratio float64) string { return when(ratio != 0, Digits(ratio, 3)+"×") }
 
 // bracketed is an interval after its figure; "" if it is not known.
-func bracketed(low, high float64) string { return ifKnown(low > 0, " ("+span(low, high)+")") }
+func bracketed(low, high float64) string { return when(low > 0, " ("+span(low, high)+")") }
 
 // claimedTimes formats a ratio, in brackets if it is not resolved.
 func claimedTimes(ratio float64, v analyze.Verdict) string {

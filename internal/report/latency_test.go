@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -27,11 +26,7 @@ func TestLatencies(t *testing.T) {
 	c("native@noisy", "native", 0.99, 300, analyze.FamilyIsolation, analyze.Costs)
 	show := func(all bool) string {
 		t.Helper()
-		var b bytes.Buffer
-		if err := Table(&b, res, Context{AllMetrics: all, Width: 120}); err != nil {
-			t.Fatal(err)
-		}
-		_, text, _ := strings.Cut(b.String(), "single latencies")
+		_, text, _ := strings.Cut(tableOf(t, res, Context{AllMetrics: all, Width: 120}), "single latencies")
 		text, _, _ = strings.Cut(text, "\n\n")
 		return text
 	}

@@ -144,13 +144,10 @@ func (t *table) matrix() {
 	rows := [][]string{{"neighbour", "system", "excess", "interval", "on", "result"}}
 	add := func(name, arm string, f MatrixFigure) {
 		t.ofThese = t.ofThese || f.OfThese
-		rows = append(rows, []string{name, arm, f.Text + ifKnown(f.OfThese, " °"), f.Interval, f.Workload, f.Words})
+		rows = append(rows, []string{name, arm, f.Text + when(f.OfThese, " °"), f.Interval, f.Workload, f.Words})
 	}
 	for i, s := range m.Scenarios {
-		name := s.Name
-		if s.Neighbours != s.Name {
-			name += ": " + s.Neighbours
-		}
+		name := s.Name + when(s.Neighbours != s.Name, ": "+s.Neighbours)
 		for _, r := range m.Rows {
 			c := r.Cells[i]
 			if !c.Known {

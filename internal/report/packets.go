@@ -41,6 +41,6 @@ func packetCells(p analyze.Packets) []string {
 		socket = percent(*p.Socket)
 	}
 	return []string{Clean(p.Arm), rate(p.Sent), rate(p.Received), percent(p.Loss),
-		ifKnown(p.LossHigh > 0, span(100*p.LossLow, 100*p.LossHigh)+" %"), socket,
+		when(p.LossHigh > 0, span(100*p.LossLow, 100*p.LossHigh)+" %"), socket,
 		cpu(p.GroupsCPU), cpu(p.HostCPU)}
 }

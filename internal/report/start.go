@@ -86,12 +86,12 @@ func meanRows(all []analyze.Start) [][]string {
 			row = append(row, ofUnit("s", means[name]))
 		}
 		return append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU),
-			ifKnown(s.Cached.N > 0, Digits(100*s.Cached.Mean, 3)+" %"), ofUnit("B", s.Read))
+			when(s.Cached.N > 0, Digits(100*s.Cached.Mean, 3)+" %"), ofUnit("B", s.Read))
 	})
 }
 
 // starred marks the name of an arm that is emulated.
-func starred(arm string, emulated bool) string { return arm + ifKnown(emulated, "*") }
+func starred(arm string, emulated bool) string { return arm + when(emulated, "*") }
 
 // phaseRows is the table of the percentiles of phases and of what was tare's own.
 func phaseRows(all []analyze.Start) (rows [][]string) {
@@ -127,7 +127,7 @@ func restoreRows(all []analyze.Start) [][]string {
 }
 
 // ofUnit is a value with its unit, in three digits; "" for 0.
-func ofUnit(unit string, v float64) string { return ifKnown(v != 0, InUnit(unit, v, 3)) }
+func ofUnit(unit string, v float64) string { return when(v != 0, InUnit(unit, v, 3)) }
 
 // percentileText is a percentile with its interval, if it has one; a ratio has no unit.
 func percentileText(unit string, p *analyze.Percentile) string {

@@ -30,16 +30,21 @@ func TestPhaseRows(t *testing.T) {
 	if rows := phaseRows(res.Starts[:1]); !slices.EqualFunc(rows, want, slices.Equal) {
 		t.Errorf("%q", rows)
 	}
-	figures := &figureList{}
-	figures.start(figureRow{}, res.Starts[0])
-	var names []string
-	for _, row := range figures.rows {
-		names = append(names, row.Name)
-	}
+	names := figureNames(res.Starts[0])
 	if !slices.Contains(names, "start-phase_setup-p50") || !slices.Contains(names, "start-own-p95") ||
 		slices.Contains(names, "start-own-p99") {
 		t.Errorf("%q", names)
 	}
+}
+
+// figureNames are the figures of starts in the exports.
+func figureNames(s analyze.Start) (names []string) {
+	l := &figureList{}
+	l.start(figureRow{}, s)
+	for _, row := range l.rows {
+		names = append(names, row.Name)
+	}
+	return names
 }
 
 // TestEndRows: stops and removals have a row each, as far as they are known, and the exports have the same figures.
@@ -64,12 +69,7 @@ func TestEndRows(t *testing.T) {
 	if rows := endRows(all[2:]); rows != nil {
 		t.Errorf("ends that are not known: %q", rows)
 	}
-	figures := &figureList{}
-	figures.start(figureRow{}, all[0])
-	var names []string
-	for _, row := range figures.rows {
-		names = append(names, row.Name)
-	}
+	names := figureNames(all[0])
 	if want := []string{"stop-p50", "remove-p50", "remove-p95", "remove-p50-ratio"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
@@ -48,6 +49,15 @@ func tableOf(t *testing.T, res *analyze.Result, ctx Context) string {
 	return b.String()
 }
 
+func fits(t *testing.T, text string, columns int) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if width(strings.TrimSuffix(line, "\n")) > columns {
+			t.Errorf("wider than %d columns: %q", columns, line)
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	r := makeRun(t, 12, "blocks")
 	res, ctx := analyzed(t, r), contextOf(t, r)
@@ -87,14 +97,7 @@ func TestTableFits(t *testing.T) {
 		for _, ctx.AllMetrics = range []bool{false, true} {
 			ctx.Width = columns
 			text := tableOf(t, res, ctx)
-			if columns == 0 {
-				columns = 100
-			}
-			for line := range strings.Lines(text) {
-				if width(strings.TrimSuffix(line, "\n")) > columns {
-					t.Errorf("%d columns: %q", columns, line)
-				}
-			}
+			fits(t, text, cmp.Or(columns, 100))
 			if strings.ContainsAny(text, "\x1b\r\a") {
 				t.Error("control characters in the table")
 			}

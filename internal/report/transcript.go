@@ -13,14 +13,9 @@ import (
 
 // TrialTitle names a trial, its number first. Blocks and guests count from one.
 func TrialTitle(t *store.Trial) string {
-	title := fmt.Sprintf("trial %d: %s on %s, block %d", t.Attempt, Clean(t.Workload), Clean(t.Arm), t.Block+1)
-	if t.Member > 0 {
-		title += fmt.Sprintf(", guest %d", t.Member+1)
-	}
-	if t.Role != model.Working {
-		title += ", neighbour: " + Clean(string(t.Role))
-	}
-	return title
+	return fmt.Sprintf("trial %d: %s on %s, block %d", t.Attempt, Clean(t.Workload), Clean(t.Arm), t.Block+1) +
+		when(t.Member > 0, fmt.Sprintf(", guest %d", t.Member+1)) +
+		when(t.Role != model.Working, ", neighbour: "+Clean(string(t.Role)))
 }
 
 // Transcript is one trial for people to read: its values, its commands, how they
@@ -37,17 +32,9 @@ func Transcript(t *store.Trial, stdout, stderr [][]byte, most int) string {
 	}
 	for i, s := range t.Steps {
 		fmt.Fprintf(&b, "\n%s:\n$ %s\n", Visible(s.Name), Visible(CommandLine(s.Argv)))
-		fmt.Fprintf(&b, "exit status %d", s.ExitCode)
-		if s.Signal != 0 {
-			fmt.Fprintf(&b, ", signal %d", s.Signal)
-		}
-		if s.TimedOut {
-			b.WriteString(", timed out")
-		}
-		if seconds := float64(s.HostEndNS-s.HostStartNS) / 1e9; s.Timed && seconds > 0 {
-			b.WriteString(", timed: " + InUnit("s", seconds, 4))
-		}
-		b.WriteString("\n")
+		seconds := float64(s.HostEndNS-s.HostStartNS) / 1e9
+		fmt.Fprintf(&b, "exit status %d%s%s%s\n", s.ExitCode, when(s.Signal != 0, fmt.Sprintf(", signal %d", s.Signal)),
+			when(s.TimedOut, ", timed out"), when(s.Timed && seconds > 0, ", timed: "+InUnit("s", seconds, 4)))
 		stream(&b, "output", s.StdoutBytes, at(stdout, i), most)
 		stream(&b, "errors", s.StderrBytes, at(stderr, i), most)
 	}
@@ -66,11 +53,8 @@ func stream(b *strings.Builder, what string, written int64, kept []byte, most in
 	if written == 0 && len(kept) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "%s, %d bytes", what, written)
-	if int64(len(kept)) < written {
-		fmt.Fprintf(b, ", of which %d were kept", len(kept))
-	}
-	b.WriteString(":\n")
+	fmt.Fprintf(b, "%s, %d bytes%s:\n", what, written,
+		when(int64(len(kept)) < written, fmt.Sprintf(", of which %d were kept", len(kept))))
 	text := Visible(string(kept))
 	if most > 0 && len(kept) > most {
 		text = Visible(string(kept[:most*3/4])) + fmt.Sprintf("\n… %d bytes left out …\n", len(kept)-most) +

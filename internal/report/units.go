@@ -85,9 +85,9 @@ func Digits(v float64, n int) string {
 // span formats an interval.
 func span(low, high float64) string { return Digits(low, 3) + " … " + Digits(high, 3) }
 
-// ifKnown is a text, or "" if what it says is not known.
-func ifKnown(known bool, text string) string {
-	if !known {
+// when is a text that is said only in some cases, as when what it says is known; else "".
+func when(said bool, text string) string {
+	if !said {
 		return ""
 	}
 	return text

@@ -295,11 +295,7 @@ func RankingText(res *analyze.Result, r analyze.Ranking) string {
 				names[i] += " !"
 			}
 		}
-		text := fmt.Sprintf("%d. %s", p.Rank, strings.Join(names, ", "))
-		if len(names) > 1 {
-			text += " (tied)"
-		}
-		places = append(places, text)
+		places = append(places, fmt.Sprintf("%d. %s%s", p.Rank, strings.Join(names, ", "), when(len(names) > 1, " (tied)")))
 	}
 	return strings.Join(places, "; ")
 }

@@ -25,7 +25,7 @@ func TestInBrowser(t *testing.T) {
 		"hostile": {blocks: 6, lacking: true, says: evil}, "several": {blocks: 10, several: true, bulk: true,
 			ended: string(plan.ReasonBlocks)},
 	} {
-		pages[name] = render(t, s, Options{})
+		pages[name] = render(t, s)
 	}
 	pages["cases"] = renderCases(t)
 	if !testing.Short() {
@@ -46,7 +46,7 @@ func saved(t *testing.T, html string) string {
 // TestWithKeyboard goes through a page with the Tab key, sorts, and filters.
 func TestWithKeyboard(t *testing.T) {
 	ctx := pagetest.Browser(t)
-	url := saved(t, render(t, synth{blocks: 6, lacking: true}, Options{}))
+	url := saved(t, render(t, synth{blocks: 6, lacking: true}))
 	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(1200, 900), chromedp.Navigate(url),
 		chromedp.KeyEvent(kb.Tab)))
 	if first := pagetest.Value[string](t, ctx, `document.activeElement.textContent`); first != "Skip to the answer" {
@@ -95,7 +95,7 @@ func TestUnpack(t *testing.T) {
 	ctx := pagetest.Browser(t)
 	s := finished()
 	s.says = evil
-	url := saved(t, render(t, s, Options{}))
+	url := saved(t, render(t, s))
 	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 900), chromedp.Navigate(url),
 		chromedp.SendKeys(chromedp.ID("filter"), "native-control")))
 	pagetest.Value[bool](t, ctx, `document.querySelector("#packed button").focus(), true`)
@@ -118,7 +118,7 @@ func TestUnpack(t *testing.T) {
 // TestPrints: a page can be printed, and all of its chapters are on paper.
 func TestPrints(t *testing.T) {
 	ctx := pagetest.Browser(t)
-	url := saved(t, render(t, finished(), Options{}))
+	url := saved(t, render(t, finished()))
 	must(t, chromedp.Do(ctx, chromedp.Navigate(url)))
 	pdf, err := chromedp.Run(ctx, chromedp.PrintToPDF(chromedp.PDFPrintBackground()))
 	must(t, err)

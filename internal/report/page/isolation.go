@@ -155,7 +155,7 @@ func scalingPlot(id, workload string, all []analyze.Isolation) template.HTML {
 		}
 	}
 	s.text((left+chartWidth-right)/2, top+height+32, "tick", "guests at once")
-	labels := newLabels(top, top+height)
+	names := labels{top: top, bottom: top + height}
 	for i, c := range list {
 		fromX, fromY := x.x(0), y.x(0)
 		class := fmt.Sprintf("curve c%d", i%4)
@@ -171,7 +171,7 @@ func scalingPlot(id, workload string, all []analyze.Isolation) template.HTML {
 				p.Guests))
 			fromX, fromY = toX, toY
 		}
-		at := labels.place(fromY)
+		at := names.place(fromY)
 		s.line(fromX+4, fromY, chartWidth-right+10, at, "leader")
 		s.text(chartWidth-right+13, at+4, "name", shorten(c.arm, 13))
 	}
@@ -185,8 +185,6 @@ type labels struct {
 	top, bottom float64
 	taken       []float64
 }
-
-func newLabels(top, bottom float64) *labels { return &labels{top: top, bottom: bottom} }
 
 // place returns the free height that is nearest to y.
 func (l *labels) place(y float64) float64 {

@@ -103,7 +103,7 @@ func latencyPlot(id, workload string, curves []analyze.LatencyCurve) template.HT
 		}
 	}
 	s.text((left+chartWidth-right)/2, top+height+33, "tick", "share of single latencies")
-	labels := newLabels(top, top+height)
+	names := labels{top: top, bottom: top + height}
 	for i, c := range curves {
 		if len(c.Points) < 2 {
 			continue
@@ -114,7 +114,7 @@ func latencyPlot(id, workload string, curves []analyze.LatencyCurve) template.HT
 		}
 		s.path(points, fmt.Sprintf("curve c%d", i%4), fmt.Sprintf("%s: %d latencies", c.Arm, c.Count))
 		last := points[len(points)-1]
-		at := labels.place(last[1])
+		at := names.place(last[1])
 		s.line(last[0]+3, last[1], chartWidth-right+8, at, "leader")
 		s.text(chartWidth-right+11, at+4, "name", shorten(c.Arm, 13))
 	}

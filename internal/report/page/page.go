@@ -61,7 +61,7 @@ const body = `
 func parse(name, html string) *template.Template {
 	title, rest, _ := strings.Cut(html, "\n")
 	return template.Must(template.New(name).Funcs(template.FuncMap{
-		"tie": tie, "listed": joinAnd, "cost": report.Cost, "interval": report.CostInterval,
+		"tie": tie, "joinAnd": joinAnd, "cost": report.Cost, "interval": report.CostInterval,
 		"heat": heat, "costClass": costClass, "pooledClass": pooledClass, "machineClass": machineClass,
 	}).Parse(head + title + body + rest))
 }

@@ -15,9 +15,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/tare-bench/tare/docs/findings"
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
@@ -28,24 +28,24 @@ import (
 // evil is text from a guest that tries to break out of wherever it is inserted.
 const evil = `</title></script></style></pre>--><script>window.hacked=1</script><img src=x onerror="window.hacked=1">'"{{.}}` + "`${window.hacked=1}` \u202e"
 
-func render(t testing.TB, s synth, o Options) string {
+func render(t testing.TB, s synth) string {
 	t.Helper()
 	r := s.write(t)
-	o.Titles = map[string]string{"sysbench-cpu": "find primes: integer CPU"}
-	if o.Output == nil {
-		o.Output = echo(s.says)
-	}
+	return written(t, r, analyzed(t, r), Options{Titles: map[string]string{"sysbench-cpu": "find primes: integer CPU"},
+		Output: echo(s.says)})
+}
+
+func written(t testing.TB, r *store.Run, res *analyze.Result, o Options) string {
+	t.Helper()
 	var b bytes.Buffer
-	began := time.Now()
-	must(t, Write(&b, r, analyzed(t, r), o))
-	t.Logf("%d bytes in %v", b.Len(), time.Since(began).Round(time.Millisecond))
+	must(t, Write(&b, r, res, o))
 	return b.String()
 }
 
 func finished() synth { return synth{blocks: 12, ended: string(plan.ReasonBlocks)} }
 
 func TestAnswer(t *testing.T) {
-	text := plain(render(t, finished(), Options{}))
+	text := plain(render(t, finished()))
 	says(t, text,
 		"kvm Costs 9", "on sysbench-cpu; gains 28",
 		"lxc At most 0",
@@ -84,9 +84,7 @@ func renderCases(t testing.TB) string {
 	r, err := store.Create(filepath.Join(t.TempDir(), "cases.tare"), documents, arms, metrics)
 	must(t, err)
 	t.Cleanup(func() { r.Close() })
-	var b bytes.Buffer
-	must(t, Write(&b, r, res, Options{}))
-	return b.String()
+	return written(t, r, res, Options{})
 }
 
 // TestCases: the page uses the same words as the terminal for every kind of result.
@@ -124,9 +122,9 @@ func TestCases(t *testing.T) {
 // the raw table with their status, and nowhere else.
 func TestNoResults(t *testing.T) {
 	s := finished()
-	without := render(t, s, Options{})
+	without := render(t, s)
 	s.warm = true
-	with := render(t, s, Options{})
+	with := render(t, s)
 	if a, b := strings.Count(without, "<circle"), strings.Count(with, "<circle"); a != b {
 		t.Errorf("%d dots without, %d with trials that are no results", a, b)
 	}
@@ -143,7 +141,7 @@ func TestNoResults(t *testing.T) {
 // TestCompany: the page says how other guests slow down each system's guests, and
 // ranks the systems.
 func TestCompany(t *testing.T) {
-	text := plain(render(t, synth{blocks: 12, several: true, bulk: true, ended: string(plan.ReasonBlocks)}, Options{}))
+	text := plain(render(t, synth{blocks: 12, several: true, bulk: true, ended: string(plan.ReasonBlocks)}))
 	says(t, text,
 		"How it isolates", "The same beside other guests, each system against its baseline there",
 		"What systems cost beside other guests",
@@ -210,7 +208,7 @@ func plain(page string) string {
 // TestSelfContained: the page loads nothing, and its policy forbids it to. Links to the
 // pages about findings are only followed on request.
 func TestSelfContained(t *testing.T) {
-	page := render(t, finished(), Options{})
+	page := render(t, finished())
 	link := regexp.MustCompile(`<a href="` + regexp.QuoteMeta(findings.URL("X")[:len(findings.URL("X"))-len("X.md")]) +
 		`[a-z-]+\.md" rel="noreferrer">`)
 	if !link.MatchString(page) {
@@ -237,7 +235,7 @@ func TestSelfContained(t *testing.T) {
 func TestHostileStrings(t *testing.T) {
 	s := finished()
 	s.says, s.lacking = evil, true
-	page := render(t, s, Options{})
+	page := render(t, s)
 	if n := strings.Count(page, "<script"); n != 1 {
 		t.Errorf("%d scripts", n)
 	}
@@ -266,7 +264,7 @@ func unpacked(t *testing.T, page, pattern string) []byte {
 }
 
 func TestDownload(t *testing.T) {
-	page := render(t, finished(), Options{})
+	page := render(t, finished())
 	text := unpacked(t, page, `href="data:application/gzip;base64,([^"]*)"`)
 	var export struct{ Trials []any }
 	must(t, json.Unmarshal(text, &export))
@@ -277,7 +275,7 @@ func TestDownload(t *testing.T) {
 
 // TestEveryTrial: the raw output of each trial is on the page, as text or packed.
 func TestEveryTrial(t *testing.T) {
-	page := render(t, finished(), Options{})
+	page := render(t, finished())
 	text := unpacked(t, page, `data-trials="([^"]*)"`)
 	all := html.UnescapeString(page) + string(text)
 	for n := range 120 {
@@ -294,10 +292,10 @@ func TestEveryTrial(t *testing.T) {
 }
 
 func TestEmptyAndInterrupted(t *testing.T) {
-	empty := plain(render(t, synth{}, Options{}))
+	empty := plain(render(t, synth{}))
 	says(t, empty, "No trial has a result yet", "Nothing yet", "not finished", "None yet.")
 	s := synth{blocks: 6, lacking: true}
-	text := plain(render(t, s, Options{}))
+	text := plain(render(t, s))
 	says(t, text, "This run is not finished: it was killed or is still running", "1 interrupted",
 		"Input/output error", "INFO: task blocked")
 }
@@ -324,7 +322,7 @@ func hugePage(t testing.TB) string {
 		if raced {
 			blocks = maxDownloadTrials/10 + 100
 		}
-		huge = render(t, synth{blocks: blocks, ended: string(plan.ReasonBlocks), bulk: true}, Options{})
+		huge = render(t, synth{blocks: blocks, ended: string(plan.ReasonBlocks), bulk: true})
 	})
 	return huge
 }
@@ -337,11 +335,7 @@ var (
 
 func TestSamePage(t *testing.T) {
 	r := finished().write(t)
-	var pages [2]bytes.Buffer
-	for i := range pages {
-		must(t, Write(&pages[i], r, analyzed(t, r), Options{}))
-	}
-	if !bytes.Equal(pages[0].Bytes(), pages[1].Bytes()) {
+	if written(t, r, analyzed(t, r), Options{}) != written(t, r, analyzed(t, r), Options{}) {
 		t.Error("the same run gave two pages")
 	}
 }
@@ -363,17 +357,17 @@ func TestTicks(t *testing.T) {
 
 // TestNothingToCompare: a run of one system says so, and one block draws no intervals.
 func TestNothingToCompare(t *testing.T) {
-	one := render(t, synth{blocks: 1, single: true}, Options{})
+	one := render(t, synth{blocks: 1, single: true})
 	if !strings.Contains(plain(one), "Nothing: the run has no other system that native could be compared with.") {
 		t.Error("the page does not say that there is nothing to compare")
 	}
-	one += render(t, synth{blocks: 1}, Options{})
+	one += render(t, synth{blocks: 1})
 	for _, unwanted := range []string{">Interval<", "Overhead <svg", "by up to 0 %"} {
 		if strings.Contains(one, unwanted) {
 			t.Errorf("a page of one block has %s", unwanted)
 		}
 	}
-	if !strings.Contains(render(t, synth{blocks: 6}, Options{}), "Overhead <svg") {
+	if !strings.Contains(render(t, synth{blocks: 6}), "Overhead <svg") {
 		t.Error("a page of six blocks draws no intervals")
 	}
 }

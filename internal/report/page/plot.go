@@ -170,15 +170,8 @@ func (t *strip) bins(s *svg, n int, x func(int32) float64, place func(float64) (
 
 // drawLost marks the trials without a value at the bottom of the strip.
 func (t *strip) drawLost(s *svg, y float64, x func(int32) float64, limit int) {
-	list := t.lost
-	if len(list) > limit { // every n-th is enough to show when they happened
-		var some []point
-		for i := 0; i < len(list); i += (len(list) + limit - 1) / limit {
-			some = append(some, list[i])
-		}
-		list = some
-	}
-	for _, p := range list {
+	for i := 0; i < len(t.lost); i += (len(t.lost) + limit - 1) / limit { // so many show when they happened
+		p := t.lost[i]
 		s.mark(x(p.at)-3, y-3, "l6 6m0-6l-6 6", "lost", fmt.Sprintf("trial %d, block %d: no value", p.trial, p.block+1))
 	}
 }

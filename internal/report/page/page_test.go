@@ -335,7 +335,8 @@ var (
 
 func TestSamePage(t *testing.T) {
 	r := finished().write(t)
-	if written(t, r, analyzed(t, r), Options{}) != written(t, r, analyzed(t, r), Options{}) {
+	first := written(t, r, analyzed(t, r), Options{})
+	if written(t, r, analyzed(t, r), Options{}) != first {
 		t.Error("the same run gave two pages")
 	}
 }

@@ -3,6 +3,7 @@ package compare
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -53,12 +54,9 @@ func TestToldFirst(t *testing.T) {
 	a, b := usual("a"), usual("b")
 	b.size = map[string]int64{"sysbench-cpu": 105}
 	c := compared(t, a.side(t, random, 3), b.side(t, random, 3))
-	for name, write := range map[string]func(*bytes.Buffer) error{
-		"text":     func(b *bytes.Buffer) error { return Text(b, c, false) },
-		"markdown": func(b *bytes.Buffer) error { return Markdown(b, c, false) },
-	} {
+	for name, write := range map[string]func(io.Writer, *Comparison, bool) error{"text": Text, "markdown": Markdown} {
 		var b bytes.Buffer
-		if err := write(&b); err != nil {
+		if err := write(&b, c, false); err != nil {
 			t.Fatal(err)
 		}
 		text := b.String()

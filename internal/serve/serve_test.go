@@ -353,9 +353,7 @@ func TestAbandoned(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "evil.tare"), storetest.EndlessSchema(t, whole), 0o600))
 	s := opened(t, dir, Options{})
 	get := func(ctx context.Context, target string) int {
-		w := httptest.NewRecorder()
-		signedIn(s).ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://localhost"+target, nil))
-		return w.Code
+		return reader(s)(target, func(r *http.Request) { *r = *r.WithContext(ctx) }).Code
 	}
 	for range 2 * readers {
 		ctx, abandon := context.WithCancel(t.Context())

@@ -158,7 +158,10 @@ func (t *table) metric(k metricKey) {
 	t.line("")
 	t.wrapped(t.bold, Clean(title), 0)
 
-	sc := ScaleFor(first.Unit, typical(t.res.Arm(first.Baseline, k.workload).Metric(k.metric)))
+	sc := ScaleFor(first.Unit, 0)
+	if s := t.res.Arm(first.Baseline, k.workload).Metric(k.metric); s != nil {
+		sc = ScaleFor(first.Unit, s.Median)
+	}
 	rows := []row{{name: "", mean: "mean", limits: "min … max", result: "result",
 		interval: fmt.Sprintf("%.4g %% interval", 100*(1-t.res.Alpha)), cpu: "CPU time", energy: "energy", host: "host CPU"}}
 	var shown []string // baselines
@@ -363,11 +366,4 @@ func (t *table) rows(rows []row) {
 		}
 		t.line(line)
 	}
-}
-
-func typical(s *analyze.SeriesSummary) float64 {
-	if s == nil {
-		return 0
-	}
-	return s.Median
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/report/page/pagetest"
-	"github.com/tare-bench/tare/internal/store"
 )
 
 // TestInBrowser opens every kind of served page as readers do, and checks it with
@@ -17,10 +16,7 @@ import (
 func TestInBrowser(t *testing.T) {
 	dir := t.TempDir()
 	must(t, makeCostly(t, filepath.Join(dir, "a.tare")).EndSession(1, "blocks"))
-	failed := makeRun(t, filepath.Join(dir, "b.tare"), 2)
-	id, err := failed.Begin(store.Attempt{Session: 1, Block: 2, Workload: "sysbench-cpu", Arm: 1, Size: 1})
-	must(t, err)
-	must(t, failed.Finish(id, store.Outcome{Status: store.Failed, Error: "the guest crashed"}))
+	addFailure(t, makeRun(t, filepath.Join(dir, "b.tare"), 2))
 	must(t, os.WriteFile(filepath.Join(dir, "damaged.tare"), []byte("no run"), 0o600))
 	server := func(dir string) string {
 		s := opened(t, dir, Options{})

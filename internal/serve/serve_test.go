@@ -65,6 +65,13 @@ func addBlock(t testing.TB, r *store.Run, session int64, b int, value func(block
 	}
 }
 
+func addFailure(t testing.TB, r *store.Run) {
+	t.Helper()
+	id, err := r.Begin(store.Attempt{Session: 1, Block: 2, Workload: "sysbench-cpu", Arm: 1, Size: 1})
+	must(t, err)
+	must(t, r.Finish(id, store.Outcome{Status: store.Failed, Error: "the guest <crashed>"}))
+}
+
 // signedIn makes each request one of a reader who gave the token.
 func signedIn(s *Server) http.Handler {
 	h := s.HTTP().Handler

@@ -128,8 +128,8 @@ func lines(sides ...*side) []int {
 }
 
 // add judges a printed number and reports it unless it agrees.
-func (u *audit) add(r *Row, f *Figure, right interval, slips func() []slip, finding Finding) {
-	j := judge(f, right, slips)
+func (u *audit) add(r *Row, f *Figure, right interval, explain func() slips, finding Finding) {
+	j := judge(f, right, explain)
 	if j.agrees {
 		u.report.Agree++
 		return
@@ -207,7 +207,7 @@ func (u *audit) change(r *Row) {
 		u.unchecked(r.Line, u.label(r), notPositive(of, to))
 		return
 	}
-	u.add(r, r.Delta, right, func() []slip { return u.changeSlips(r.Delta, of, to, q) }, Finding{
+	u.add(r, r.Delta, right, func() slips { return u.changeSlips(r.Delta, of, to, q) }, Finding{
 		Unit: "%", Check: "change", How: fmt.Sprintf("100 × (%s / %s − 1)", of.number.number(), to.number.number()),
 		uses: lines(of, to),
 	})
@@ -262,7 +262,7 @@ func (u *audit) quotient(r *Row, f *Figure, of, to *side, times float64) {
 	if times != 1 {
 		how += " × " + strconv.FormatFloat(times, 'f', -1, 64)
 	}
-	u.add(r, f, right, func() []slip { return u.ratioSlips(f, of, to, q, times) },
+	u.add(r, f, right, func() slips { return u.ratioSlips(f, of, to, q, times) },
 		Finding{Unit: "1", Check: "ratio", How: how, uses: lines(of, to)})
 }
 

@@ -93,21 +93,13 @@ func (r *Repetition) Tables(measured func(Key) Stats) []RepeatTable {
 		t := RepeatTable{Name: name}
 		var labels []func(*Row) string
 		t.Heading, labels = headings(rows)
-		for len(rows) > 0 {
-			first := rows[0]
-			line := RepeatLine{Labels: make([]string, len(labels))}
-			for i, label := range labels {
-				line.Labels[i] = label(first)
-			}
-			rows = slices.DeleteFunc(rows, func(row *Row) bool {
-				if !sameGroup(row, first) {
-					return false
-				}
+		for _, group := range grouped(rows, sameGroup) {
+			line := RepeatLine{Labels: labelsOf(group[0], labels)}
+			for _, row := range group {
 				line.Cells = append(line.Cells, r.cell(row, r.guest(row.System), measured))
-				return true
-			})
+			}
 			for _, system := range r.Also {
-				line.Cells = append(line.Cells, r.cell(first.only(), Guest{As: system}, measured))
+				line.Cells = append(line.Cells, r.cell(group[0].only(), Guest{As: system}, measured))
 			}
 			t.Lines = append(t.Lines, line)
 		}
@@ -117,9 +109,19 @@ func (r *Repetition) Tables(measured func(Key) Stats) []RepeatTable {
 }
 
 // sameGroup reports whether two figures are on one line of a table.
-func sameGroup(a, b *Row) bool {
-	return a.Table == b.Table && a.Workload == b.Workload && a.Scenario == b.Scenario && a.Statistic == b.Statistic &&
-		a.Unit == b.Unit
+func sameGroup(a, b *Row) bool { return a.alike(b, "system") }
+
+// grouped returns the rows in groups of those that are alike, in their order.
+func grouped(rows []*Row, alike func(a, b *Row) bool) [][]*Row {
+	var groups [][]*Row
+	for _, r := range rows {
+		i := slices.IndexFunc(groups, func(g []*Row) bool { return alike(g[0], r) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
 }
 
 // guest returns what takes the place of a system of the article.

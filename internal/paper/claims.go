@@ -73,25 +73,23 @@ func (u *audit) derived(r *Row) {
 	var list []string
 	for _, row := range right.rows {
 		n, _ := row.value()
-		if bare, _ := splitUnit(row.Unit); row.Unit != r.Unit {
-			list = append(list, n.number()+" "+bare)
+		if row.Unit != r.Unit {
+			list = append(list, n.number()+" "+row.unit())
 		} else {
 			list = append(list, n.number())
 		}
 	}
-	bare, _ := splitUnit(r.Unit)
 	u.add(r, &Figure{Number: own, Text: own.number()}, right.number.interval(),
-		func() []slip { return u.combineSlips(r, right.rows) }, Finding{
-			Unit: bare, Check: r.From.Take, How: fmt.Sprintf("%s of %s", r.From.Take, strings.Join(list, ", ")),
+		func() slips { return u.combineSlips(r, right.rows) }, Finding{
+			Unit: r.unit(), Check: r.From.Take, How: fmt.Sprintf("%s of %s", r.From.Take, strings.Join(list, ", ")),
 			uses: lines(right),
 		})
 }
 
 // combineSlips are the possible explanations of a wrong mean or sum.
-func (u *audit) combineSlips(own *Row, rows []*Row) []slip {
+func (u *audit) combineSlips(own *Row, rows []*Row) (list slips) {
 	take := own.From.Take
 	combine := func(take string, rows []*Row) *side { return u.like(u.combine(take, rows), &side{row: own}) }
-	var list []slip
 	for _, other := range []string{"mean", "median", "geomean", "sum"} {
 		if v := combine(other, rows).number.interval(); other != take && finite(v.lo, v.mid, v.hi) {
 			list = append(list, slip{v, "it is the " + other + ", not the " + take})
@@ -100,8 +98,9 @@ func (u *audit) combineSlips(own *Row, rows []*Row) []slip {
 	n := float64(len(rows))
 	sum := combine("sum", rows).number.interval()
 	for _, wrong := range []float64{n - 1, n + 1} {
-		if v, ok := sum.under(func(s float64) float64 { return s / wrong }); ok && wrong > 0 && take == "mean" {
-			list = append(list, slip{v, fmt.Sprintf("the sum is divided by %g, not by %g", wrong, n)})
+		if wrong > 0 && take == "mean" {
+			list.add(fmt.Sprintf("the sum is divided by %g, not by %g", wrong, n), sum,
+				func(s float64) float64 { return s / wrong })
 		}
 	}
 	for i, r := range rows {
@@ -155,7 +154,7 @@ func (u *audit) base(s *side, to *Operand) *side {
 // checked is one number of a claim beside what the claim says about it.
 type checked struct {
 	right   interval
-	slips   func() []slip
+	slips   func() slips
 	finding Finding
 }
 
@@ -200,7 +199,6 @@ func (u *audit) check(c *Claim, s *side) (one checked, why string) {
 	if s.rows != nil {
 		of = fmt.Sprintf(", the %s of %d rows", c.Of.Take, len(s.rows))
 	}
-	one.slips = func() []slip { return nil }
 	one.finding = Finding{Row: "claim: " + c.Text, Line: c.Line, uses: append(lines(s), c.Line)}
 	if c.Value != nil {
 		return u.checkValue(c, s, one, of)
@@ -216,7 +214,7 @@ func (u *audit) check(c *Claim, s *side) (one checked, why string) {
 	}
 	if c.Delta != nil {
 		one.right, ok = q.under(percent)
-		one.slips = func() []slip { return formulas(c.Delta, q, s.number, to.number) }
+		one.slips = func() slips { return formulas(c.Delta, q, s.number, to.number) }
 		one.finding.Unit, one.finding.Check = "%", "change"
 		one.finding.How = fmt.Sprintf("100 × (%s / %s − 1)%s", name, to.number.number(), of)
 	} else {
@@ -302,16 +300,8 @@ type ranked struct {
 // ranking checks the order of systems in every line of a table that the claim refers to.
 // Systems that rounding does not tell apart may be in either order.
 func (u *audit) ranking(c *Claim) {
-	var groups [][]*Row
-	for _, r := range u.matching(nil, c.Of, "") {
-		i := slices.IndexFunc(groups, func(g []*Row) bool { return u.sameLine(g[0], r) })
-		if i < 0 {
-			i, groups = len(groups), append(groups, nil)
-		}
-		groups[i] = append(groups[i], r)
-	}
 	checked := 0
-	for _, group := range groups {
+	for _, group := range grouped(u.matching(nil, c.Of, ""), u.sameLine) {
 		if list := u.rank(c.Ranking, group); len(list) > 1 {
 			checked++
 			u.order(c, list)
@@ -352,8 +342,7 @@ func (r *Row) magnitude() (interval, bool) {
 	if r.Delta == nil || r.Delta.Bound != "" {
 		return interval{}, false
 	}
-	d := r.Delta
-	return interval{d.Value - d.Resolution/2, d.Value, d.Value + d.Resolution/2}, true
+	return r.Delta.around(), true
 }
 
 func (u *audit) order(c *Claim, list []ranked) {

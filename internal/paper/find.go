@@ -39,6 +39,11 @@ func (k key) fits(o *Operand, r *Row) bool {
 	return false
 }
 
+// alike reports whether two rows have the same words, except those of some keys.
+func (r *Row) alike(o *Row, but ...string) bool {
+	return !slices.ContainsFunc(keys, func(k key) bool { return k.have(r) != k.have(o) && !slices.Contains(but, k.name) })
+}
+
 // filled returns o with the words of its own row for those that it leaves out, except
 // the unit and what it ranges over.
 func (o *Operand) filled(own *Row) Operand {
@@ -221,8 +226,7 @@ func one(rows []*Row) *side {
 // 1/4 tasks" of "kvm-1/4".
 func (a *Article) worded(own *Row, statistic, of string) *side {
 	var found []*Row
-	for i := range a.Results {
-		r := &a.Results[i]
+	for _, r := range a.figures() {
 		if _, ok := r.value(); !ok || r == own || r.Table != own.Table || r.Workload != own.Workload ||
 			r.Scenario != own.Scenario ||
 			!within(r.System, own.System) || !strings.HasPrefix(r.Statistic, statistic) {
@@ -248,19 +252,14 @@ func (a *Article) neighbours(r *Row) []*Row {
 		return nil
 	}
 	var list []*Row
-	for i := range a.Results {
-		n := &a.Results[i]
-		if _, ok := n.value(); !ok || n.Table != r.Table || n.Unit != r.Unit {
-			continue
-		}
+	for _, n := range a.figures() {
 		differ := 0
-		for _, other := range []bool{n.Workload != r.Workload, n.Scenario != r.Scenario, n.System != r.System,
-			n.Statistic != r.Statistic} {
-			if other {
+		for _, k := range keys {
+			if k.have(n) != k.have(r) {
 				differ++
 			}
 		}
-		if differ == 1 {
+		if _, ok := n.value(); ok && differ == 1 && n.Table == r.Table && n.Unit == r.Unit {
 			list = append(list, n)
 		}
 	}

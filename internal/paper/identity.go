@@ -40,11 +40,9 @@ func (u *audit) rate(r *Row) {
 		return
 	}
 	var t *Row
-	for i := range u.Results {
-		c := &u.Results[i]
+	for _, c := range u.figures() {
 		_, isTime := timeUnit(c.Unit)
-		if _, ok := c.value(); !ok || !isTime || c.Table != r.Table || c.Workload != r.Workload || c.Scenario != r.Scenario ||
-			c.System != r.System || c.Statistic != pair(r.Statistic) {
+		if _, ok := c.value(); !ok || !isTime || !c.alike(r, "statistic", "unit") || c.Statistic != pair(r.Statistic) {
 			continue
 		}
 		if t != nil {
@@ -66,14 +64,14 @@ func (u *audit) rate(r *Row) {
 			right = other // the unit has two meanings, and this one is right
 		}
 	}
-	bare, _ := splitUnit(r.Unit)
+	bare := r.unit()
 	sec, _ := timeUnit(t.Unit)
 	explanation := fmt.Sprintf("at %s %s it takes %s s, but the time is %s s",
 		rate.number(), bare, short(size/(rate.Value*factors[0])), short(time.Value*sec))
 	if twoClocks(r, t) {
 		explanation += ", by two clocks"
 	}
-	u.add(r, f, right, func() []slip { return u.rateSlips(f, t, size, factors[0]) }, Finding{
+	u.add(r, f, right, func() slips { return u.rateSlips(f, t, size, factors[0]) }, Finding{
 		Unit: bare, Check: "rate × time = size", Explanation: explanation,
 		How: fmt.Sprintf("%s B / %s s", strconv.FormatFloat(size, 'f', -1, 64), short(time.Value*sec)), uses: []int{t.Line},
 	})
@@ -113,12 +111,9 @@ func (u *audit) rateOf(r, t *Row, size, factor float64) (interval, bool) {
 // the shortest or the longest.
 func (u *audit) meanOfRates(t *Row) float64 {
 	var ends []float64
-	for i := range u.Results {
-		c := &u.Results[i]
+	for _, c := range u.figures() {
 		n, ok := c.value()
-		if ok && c.Table == t.Table && c.Workload == t.Workload && c.Scenario == t.Scenario && c.System == t.System &&
-			c.Unit == t.Unit &&
-			(c.Statistic == "min" || c.Statistic == "max") {
+		if ok && c.alike(t, "statistic") && (c.Statistic == "min" || c.Statistic == "max") {
 			ends = append(ends, n.Value)
 		}
 	}
@@ -131,32 +126,24 @@ func (u *audit) meanOfRates(t *Row) float64 {
 }
 
 // rateSlips are the possible explanations of a rate that does not fit its time.
-func (u *audit) rateSlips(f *Figure, t *Row, size, factor float64) []slip {
+func (u *audit) rateSlips(f *Figure, t *Row, size, factor float64) (list slips) {
 	exact, ok := quotient(Number{Value: size / factor}, t.Values[0])
 	if !ok {
 		return nil
 	}
 	sec, _ := timeUnit(t.Unit)
-	var list []slip
-	add := func(how string, scale float64) {
-		if v, ok := exact.under(func(v float64) float64 { return v * scale / sec }); ok {
-			list = append(list, slip{v, how})
-		}
-	}
-	add("the unit is MiB/s, 2^20 bytes, not 10^6", 1e6/(1<<20))
-	add("the unit is MB/s, 10^6 bytes, not 2^20", (1<<20)/1e6)
-	add("the unit is GiB/s, 2^30 bytes, not 10^9", 1e9/(1<<30))
-	add("the unit is GB/s, 10^9 bytes, not 2^30", (1<<30)/1e9)
-	add("bits, not bytes", 8)
-	add("bytes, not bits", 1./8)
+	list.scaled("the unit is MiB/s, 2^20 bytes, not 10^6", exact, 1e6/(1<<20)/sec)
+	list.scaled("the unit is MB/s, 10^6 bytes, not 2^20", exact, (1<<20)/1e6/sec)
+	list.scaled("the unit is GiB/s, 2^30 bytes, not 10^9", exact, 1e9/(1<<30)/sec)
+	list.scaled("the unit is GB/s, 10^9 bytes, not 2^30", exact, (1<<30)/1e9/sec)
+	list.scaled("bits, not bytes", exact, 8/sec)
+	list.scaled("bytes, not bits", exact, 1./8/sec)
 	if significant(f) < 2 {
 		return list
 	}
 	for _, n := range u.neighbours(t) {
 		if v, ok := quotient(Number{Value: size / factor}, n.Values[0]); ok && n.size() == size {
-			if v, ok := v.under(func(v float64) float64 { return v / sec }); ok {
-				list = append(list, slip{v, fmt.Sprintf("the rate belongs to another time: %s (line %d)", u.label(n), n.Line)})
-			}
+			list.scaled(fmt.Sprintf("the rate belongs to another time: %s (line %d)", u.label(n), n.Line), v, 1/sec)
 		}
 	}
 	return list
@@ -164,7 +151,7 @@ func (u *audit) rateSlips(f *Figure, t *Row, size, factor float64) []slip {
 
 // operations reports whether r is a rate of operations.
 func (r *Row) operations() bool {
-	bare, _ := splitUnit(r.Unit)
+	bare := r.unit()
 	if bare == "1/s" {
 		return strings.Contains(strings.ToLower(r.Statistic+" "+r.Table), "iops")
 	}
@@ -199,44 +186,26 @@ func (u *audit) little(r *Row) {
 	if !r.latency() || depth == 0 {
 		return
 	}
-	for i := range u.Results {
-		o := &u.Results[i]
-		if !o.operations() || o.Table != r.Table || o.Workload != r.Workload || o.Scenario != r.Scenario ||
-			o.System != r.System ||
-			subject(o.Statistic) != subject(r.Statistic) || o.depth() != depth {
-			continue
-		}
-		_, known := o.value()
-		if _, ok := r.value(); known && ok {
-			u.fullQueue(r, o, depth)
-		} else if r.Delta != nil && o.Delta != nil && r.Delta.Bound == "" && o.Delta.Bound == "" &&
-			r.Baseline == o.Baseline && r.To == nil && o.To == nil {
-			u.cancel(r, o, depth)
-		}
-	}
+	u.besideOperations(r, depth, func(o *Row, latency, ops Number) { u.fullQueue(r, o, latency, ops, depth) },
+		func(o *Row) { u.cancel(r, o, depth) })
 }
 
-func (u *audit) fullQueue(r, o *Row, depth float64) {
-	latency, _ := r.value()
-	ops, _ := o.value()
+func (u *audit) fullQueue(r, o *Row, latency, ops Number, depth float64) {
 	sec, _ := timeUnit(r.Unit)
 	v, ok := quotient(Number{Value: depth / sec}, ops)
 	if !ok {
 		return
 	}
 	v.lo *= 1 - queueSlack
-	bare, _ := splitUnit(r.Unit)
-	u.add(r, &Figure{Number: latency, Text: latency.number()}, v, func() []slip { return nil }, Finding{
-		Unit: bare, Check: "latency × IOPS = depth", How: fmt.Sprintf("%s / %s per second", short(depth), ops.number()),
+	u.add(r, &Figure{Number: latency, Text: latency.number()}, v, nil, Finding{
+		Unit: r.unit(), Check: "latency × IOPS = depth", How: fmt.Sprintf("%s / %s per second", short(depth), ops.number()),
 		uses:        []int{o.Line},
 		Explanation: fmt.Sprintf("%s operations in flight instead of %s", short(latency.Value*sec*ops.Value), short(depth)),
 	})
 }
 
 func (u *audit) cancel(r, o *Row, depth float64) {
-	u.used[r.Line], u.used[o.Line] = true, true
-	d := o.Delta.Number
-	change := interval{d.Value - d.Resolution/2, d.Value, d.Value + d.Resolution/2}
+	change := o.Delta.around()
 	if change.lo <= -100 {
 		return
 	}
@@ -244,9 +213,9 @@ func (u *audit) cancel(r, o *Row, depth float64) {
 	if !ok {
 		return
 	}
-	u.add(r, r.Delta, right, func() []slip { return nil }, Finding{
+	u.add(r, r.Delta, right, nil, Finding{
 		Unit: "%", Check: "latency × IOPS = depth",
-		How:         fmt.Sprintf("100 × (1 / (1 + (%s) / 100) − 1), from the operations per second", d.number()),
+		How:         fmt.Sprintf("100 × (1 / (1 + (%s) / 100) − 1), from the operations per second", o.Delta.number()),
 		uses:        []int{o.Line},
 		Explanation: fmt.Sprintf("at a queue depth of %s, latency and operations per second change inversely", short(depth)),
 	})

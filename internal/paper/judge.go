@@ -27,6 +27,21 @@ type slip struct {
 	how   string
 }
 
+// slips are possible explanations of a wrong number.
+type slips []slip
+
+// add adds the result of a formula for q, if it is finite.
+func (s *slips) add(how string, q interval, formula func(q float64) float64) {
+	if v, ok := q.under(formula); ok {
+		*s = append(*s, slip{v, how})
+	}
+}
+
+// scaled adds q times a factor.
+func (s *slips) scaled(how string, q interval, factor float64) {
+	s.add(how, q, func(v float64) float64 { return v * factor })
+}
+
 // judgement is the result of comparing a printed number with the right one.
 type judgement struct {
 	agrees bool
@@ -74,18 +89,20 @@ func (f *Figure) near(r interval) bool {
 	return math.Abs(f.Value) > f.Resolution && f.allows(r, 0) && math.Abs(r.mid-f.Value) <= f.Resolution
 }
 
-// judge compares a printed number with the right one. It calls slips only if the
+// judge compares a printed number with the right one. It calls explain, unless that is nil, only if the
 // number is wrong, and reports the first slip that explains it.
-func judge(f *Figure, right interval, slips func() []slip) judgement {
+func judge(f *Figure, right interval, explain func() slips) judgement {
 	if f.allows(right, 0) {
 		return judgement{agrees: true}
 	}
 	if f.Bound == "" && f.allows(right, 1) {
 		return judgement{kind: Rounding, why: rounded(f, right)}
 	}
-	for _, s := range slips() {
-		if f.near(s.value) {
-			return judgement{kind: Arithmetic, why: s.how}
+	if explain != nil {
+		for _, s := range explain() {
+			if f.near(s.value) {
+				return judgement{kind: Arithmetic, why: s.how}
+			}
 		}
 	}
 	if how := misprint(f, right); how != "" {

@@ -214,18 +214,9 @@ func (w *importer) figure(cell string) (value, unit, change, why string) {
 // number returns a printed number as a plain one.
 func (w *importer) number(s string) string {
 	if w.DecimalComma {
-		return strings.ReplaceAll(onlyDigitsAnd(s, ','), ",", ".")
+		return strings.ReplaceAll(onlyDigits(s, ','), ",", ".")
 	}
-	return onlyDigitsAnd(s, '.')
-}
-
-func onlyDigitsAnd(s string, point rune) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r == point {
-			return r
-		}
-		return -1
-	}, s)
+	return onlyDigits(s, '.')
 }
 
 // unitOf finds the unit in the brackets of a row's or a column's name.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -32,14 +33,18 @@ type Figure struct {
 // the number that the rounded ones give.
 type interval struct{ lo, mid, hi float64 }
 
-// interval returns the range of the original number. Quantities are not negative,
-// so the range of 0 begins at 0.
+// around returns the range of the original number, which may be negative.
+func (n Number) around() interval {
+	return interval{n.Value - n.Resolution/2, n.Value, n.Value + n.Resolution/2}
+}
+
+// interval is around for quantities. They are not negative, so the range of 0 begins at 0.
 func (n Number) interval() interval {
-	lo := n.Value - n.Resolution/2
+	i := n.around()
 	if n.Value >= 0 {
-		lo = max(lo, 0)
+		i.lo = max(i.lo, 0)
 	}
-	return interval{lo, n.Value, n.Value + n.Resolution/2}
+	return i
 }
 
 // quotient returns a/b, or false if b can be 0 or either is negative.
@@ -198,12 +203,13 @@ func parseThousands(s string) (Number, bool) {
 	return parseNumber(onlyDigits(s))
 }
 
-func onlyDigits(s string) string {
+// onlyDigits removes all but digits, and characters that are to stay as well.
+func onlyDigits(s string, also ...rune) string {
 	return strings.Map(func(r rune) rune {
-		if r < '0' || r > '9' {
-			return -1
+		if r >= '0' && r <= '9' || slices.Contains(also, r) {
+			return r
 		}
-		return r
+		return -1
 	}, s)
 }
 

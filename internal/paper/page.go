@@ -62,23 +62,15 @@ func Page(a *Article, runs *Results) []PageTable {
 		t := PageTable{Name: name}
 		var labels []func(*Row) string
 		t.Heading, labels = headings(rows)
-		for len(rows) > 0 {
-			first := rows[0]
-			rows = slices.DeleteFunc(rows, func(r *Row) bool {
-				if !sameGroup(r, first) {
-					return false
-				}
-				l := PageLine{Recomputed: u.recomputed(r), Wrong: wrong[r.Line], Cell: p.cell(r)}
-				for _, label := range labels {
-					l.Labels = append(l.Labels, label(r))
-				}
-				l.Verdict = l.Cell.verdict()
-				t.Lines = append(t.Lines, l)
-				return true
-			})
-			labels := t.Lines[len(t.Lines)-1].Labels
-			for _, c := range p.also(first) {
-				t.Lines = append(t.Lines, PageLine{Labels: labels, Cell: c})
+		for _, group := range grouped(rows, sameGroup) {
+			words := labelsOf(group[0], labels)
+			for _, r := range group {
+				c := p.cell(r)
+				t.Lines = append(t.Lines, PageLine{Labels: words, Recomputed: u.recomputed(r), Wrong: wrong[r.Line], Cell: c,
+					Verdict: c.verdict()})
+			}
+			for _, c := range p.also(group[0]) {
+				t.Lines = append(t.Lines, PageLine{Labels: words, Cell: c})
 			}
 		}
 		tables = append(tables, t)
@@ -242,10 +234,12 @@ type PageClaim struct {
 func PageClaims(a *Article, runs *Results) []PageClaim {
 	var list []PageClaim
 	for _, m := range a.recipe.claims {
-		text, where := a.claimText(m.claim)
-		c := PageClaim{Text: text, Where: where, Says: m.says, Cell: Cell{
+		c := PageClaim{Text: m.claim, Says: m.says, Cell: Cell{
 			System: m.system, Series: m.series, Metric: m.metric, Then: &Cost{claim: says[m.says]},
 		}}
+		if found := a.beginning(m.claim); len(found) > 0 {
+			c.Text, c.Where = found[0].Text, found[0].Where
+		}
 		if runs != nil {
 			c.Cell = runs.claimed(m, c.Cell)
 		}
@@ -270,14 +264,9 @@ func (p *Results) claimed(m measuredClaim, c Cell) Cell {
 	return c
 }
 
-// claimText returns the only claim that begins with these words, and where it is.
-func (a *Article) claimText(begins string) (text, where string) {
-	for _, c := range a.Claims {
-		if strings.HasPrefix(c.Text, begins) {
-			return c.Text, c.Where
-		}
-	}
-	return begins, ""
+// beginning returns the claims that begin with these words: one, as Parse has checked.
+func (a *Article) beginning(words string) []Claim {
+	return slices.DeleteFunc(slices.Clone(a.Claims), func(c Claim) bool { return !strings.HasPrefix(c.Text, words) })
 }
 
 // Tally counts the verdicts of a page, and the reasons of those that cannot be told.

@@ -312,7 +312,7 @@ func check(r *strict.Reader, a *Article) {
 			a.checkClaim(r, index("claims", i), &a.Claims[i])
 		}
 	}
-	checkRecipe(r, &a.recipe, a.Systems, a.Claims)
+	a.checkRecipe(r)
 }
 
 // checkUnit checks that a unit is one that tare or the file knows: a figure of an unknown
@@ -346,14 +346,22 @@ func (a *Article) checkOperand(r *strict.Reader, path string, own *Row, o *Opera
 	if o == nil || o.Const != nil {
 		return
 	}
+	a.checkFound(r, path, own, o, a.rows(own, o))
+}
+
+// checkFound checks that an operand found one row, or rows that it combines.
+func (a *Article) checkFound(r *strict.Reader, path string, own *Row, o *Operand, found []*Row) bool {
 	key := path[strings.LastIndexByte(path, '.')+1:]
-	switch found := a.rows(own, o); {
+	switch {
 	case len(found) == 0:
 		r.Fail(path, "%s: %s", key, a.missing(own, o))
 	case len(found) > 1 && o.Take == "":
 		r.Fail(path, "%s: %d rows match, for example in lines %d and %d; add keys that select one", key, len(found),
 			found[0].Line, found[1].Line)
+	default:
+		return true
 	}
+	return false
 }
 
 // checkClaim checks that of selects rows, and to one row for each of them.
@@ -369,13 +377,7 @@ func (a *Article) checkClaim(r *strict.Reader, path string, c *Claim) {
 		return
 	}
 	for _, s := range a.claimed(c) {
-		switch found := a.against(s.row, c.To); {
-		case len(found) == 0:
-			r.Fail(path+".to", "to: %s", a.missing(s.row, c.To))
-			return
-		case len(found) > 1 && c.To.Take == "":
-			r.Fail(path+".to", "to: %d rows match, for example in lines %d and %d; add keys that select one", len(found),
-				found[0].Line, found[1].Line)
+		if !a.checkFound(r, path+".to", s.row, c.To, a.against(s.row, c.To)) {
 			return
 		}
 	}

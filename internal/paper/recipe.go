@@ -235,20 +235,10 @@ var recipeKind = strict.Object("a repetition", []strict.Key[recipe]{
 	strict.Field("notes", "", strict.List("notes", 100, words), func(r *recipe) *[]string { return &r.notes }),
 })
 
-// begun returns how many claims begin with these words.
-func begun(claims []Claim, words string) int {
-	n := 0
-	for _, c := range claims {
-		if strings.HasPrefix(c.Text, words) {
-			n++
-		}
-	}
-	return n
-}
-
 // checkRecipe checks that a recipe is about the article's systems, and that every
 // measurement is one of a campaign.
-func checkRecipe(r *strict.Reader, rec *recipe, systems []string, claims []Claim) {
+func (a *Article) checkRecipe(r *strict.Reader) {
+	rec, systems := &a.recipe, a.Systems
 	if len(rec.figures) > 0 {
 		checkSystem(r, "repetition.baseline", rec.baseline, systems)
 	}
@@ -266,14 +256,16 @@ func checkRecipe(r *strict.Reader, rec *recipe, systems []string, claims []Claim
 		}
 		return w.workload
 	}
-	inScenario := func(path, campaign, name string) {
-		if !slices.Contains(rec.stage(campaign).scenarios, name) {
-			r.Fail(path+".in", "campaign %s has no scenario %s", campaign, name)
+	measures := func(path, campaign, series, metric, scenario string) {
+		w := measured(path, campaign, series)
+		if w == nil {
+			return
 		}
-	}
-	hasMetric := func(path string, w *workload.Workload, series, metric string) {
 		if !slices.ContainsFunc(w.Metrics, func(m workload.Metric) bool { return m.Name == metric }) {
 			r.Fail(path+".metric", "%s has no metric %s", series, strict.Quote(metric))
+		}
+		if !slices.Contains(rec.stage(campaign).scenarios, scenario) {
+			r.Fail(path+".in", "campaign %s has no scenario %s", campaign, scenario)
 		}
 	}
 	for i, f := range rec.figures {
@@ -285,23 +277,15 @@ func checkRecipe(r *strict.Reader, rec *recipe, systems []string, claims []Claim
 			r.Fail(path, "a figure needs campaign, by and metric, or why: the reason why nothing repeats it")
 			continue
 		}
-		w := measured(path, f.stage, f.series)
-		if w == nil {
-			continue
-		}
-		hasMetric(path, w, f.series, f.metric)
-		inScenario(path, f.stage, f.in)
+		measures(path, f.stage, f.series, f.metric, f.in)
 	}
 	for i, c := range rec.claims {
 		path := index("repetition.claims", i)
 		checkSystem(r, path+".system", c.system, systems)
-		if n := begun(claims, c.claim); n != 1 {
+		if n := len(a.beginning(c.claim)); n != 1 {
 			r.Fail(path+".claim", "%d claims begin with %s, not one", n, strict.Quote(c.claim))
 		}
-		if w := measured(path, c.stage, c.series); w != nil {
-			hasMetric(path, w, c.series, c.metric)
-			inScenario(path, c.stage, c.scenario)
-		}
+		measures(path, c.stage, c.series, c.metric, c.scenario)
 	}
 	for i, e := range rec.extras {
 		measured(index("repetition.extras", i), e.Stage, e.Series)

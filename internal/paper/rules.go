@@ -17,8 +17,7 @@ func (a *Article) statistic(r *Row, word string) *Row {
 	want := strings.TrimSpace(word + " " + rest)
 	var found []*Row
 	for _, o := range a.figures() {
-		if _, ok := o.value(); ok && o.System == r.System && o.Table == r.Table && o.Workload == r.Workload &&
-			o.Scenario == r.Scenario && o.Unit == r.Unit && o.Statistic == want {
+		if _, ok := o.value(); ok && o.alike(r, "statistic") && o.Statistic == want {
 			found = append(found, o)
 		}
 	}
@@ -51,9 +50,8 @@ func (u *audit) spread(r *Row) {
 		how = fmt.Sprintf("the mean of %d runs with the minimum %s and the maximum %s", r.Repeats, a.number(), b.number())
 	}
 	right.mid = min(max(own.Value, right.lo), right.hi)
-	bare, _ := splitUnit(r.Unit)
-	u.add(r, &Figure{Number: own, Text: own.number()}, right, func() []slip { return nil }, Finding{
-		Unit: bare, Check: "minimum ≤ mean ≤ maximum", How: how, uses: []int{least.Line, most.Line},
+	u.add(r, &Figure{Number: own, Text: own.number()}, right, nil, Finding{
+		Unit: r.unit(), Check: "minimum ≤ mean ≤ maximum", How: how, uses: []int{least.Line, most.Line},
 	})
 }
 
@@ -65,25 +63,31 @@ func (u *audit) blocks(r *Row) {
 	if size == 0 || !isRate {
 		return
 	}
+	u.besideOperations(r, 0, func(o *Row, rate, ops Number) { u.blockRate(r, o, rate, ops, size) }, func(o *Row) {
+		u.add(r, r.Delta, o.Delta.around(), nil, Finding{
+			Unit: "%", Check: "IOPS × block = throughput", How: "the change of the operations per second", uses: []int{o.Line},
+			Explanation: "with blocks of one size, throughput and operations per second change alike",
+		})
+	})
+}
+
+// besideOperations calls one of two functions for each row of operations per second with r's labels: values if the
+// article prints the values of both, changes if it prints only their changes against the same baseline. depth is the
+// queue's; 0: any.
+func (u *audit) besideOperations(r *Row, depth float64, values func(o *Row, own, ops Number), changes func(o *Row)) {
 	for _, o := range u.figures() {
-		if !o.operations() || o.Table != r.Table || o.Workload != r.Workload || o.Scenario != r.Scenario ||
-			o.System != r.System ||
-			subject(o.Statistic) != subject(r.Statistic) {
+		if !o.operations() || !o.alike(r, "statistic", "unit") || subject(o.Statistic) != subject(r.Statistic) ||
+			depth > 0 && o.depth() != depth {
 			continue
 		}
-		rate, ok := r.value()
+		own, ok := r.value()
 		ops, known := o.value()
 		if ok && known {
-			u.blockRate(r, o, rate, ops, size)
+			values(o, own, ops)
 		} else if r.Delta != nil && o.Delta != nil && r.Delta.Bound == "" && o.Delta.Bound == "" &&
 			r.Baseline == o.Baseline && r.To == nil && o.To == nil {
 			u.used[r.Line], u.used[o.Line] = true, true
-			d := o.Delta.Number
-			right := interval{d.Value - d.Resolution/2, d.Value, d.Value + d.Resolution/2}
-			u.add(r, r.Delta, right, func() []slip { return nil }, Finding{
-				Unit: "%", Check: "IOPS × block = throughput", How: "the change of the operations per second", uses: []int{o.Line},
-				Explanation: "with blocks of one size, throughput and operations per second change alike",
-			})
+			changes(o)
 		}
 	}
 }
@@ -98,18 +102,15 @@ func (u *audit) blockRate(r, o *Row, rate, ops Number, size float64) {
 			right = v
 		}
 	}
-	bare, _ := splitUnit(r.Unit)
 	// Programs count the two over slightly different times.
 	right.lo, right.hi = right.lo*(1-clockSlack), right.hi*(1+clockSlack)
-	u.add(r, f, right, func() []slip {
-		return []slip{
-			{interval{right.lo * 1e6 / (1 << 20), right.mid * 1e6 / (1 << 20), right.hi * 1e6 / (1 << 20)},
-				"the unit is MiB/s, 2^20 bytes, not 10^6"},
-			{interval{right.lo * (1 << 20) / 1e6, right.mid * (1 << 20) / 1e6, right.hi * (1 << 20) / 1e6},
-				"the unit is MB/s, 10^6 bytes, not 2^20"},
-		}
+	u.add(r, f, right, func() (list slips) {
+		list.scaled("the unit is MiB/s, 2^20 bytes, not 10^6", right, 1e6/(1<<20))
+		list.scaled("the unit is MB/s, 10^6 bytes, not 2^20", right, (1<<20)/1e6)
+		return list
 	}, Finding{
-		Unit: bare, Check: "IOPS × block = throughput", How: fmt.Sprintf("%s per second × %s B", ops.number(), short(size)),
+		Unit: r.unit(), Check: "IOPS × block = throughput",
+		How:  fmt.Sprintf("%s per second × %s B", ops.number(), short(size)),
 		uses: []int{o.Line},
 	})
 }
@@ -199,9 +200,8 @@ func (u *audit) unitOfLine(r *Row) {
 	for _, o := range u.figures() {
 		n, ok := o.value()
 		m, known := u.measure(o.Unit)
-		if o.System == r.System || o.Table != r.Table || o.Workload != r.Workload || o.Scenario != r.Scenario ||
-			o.Statistic != r.Statistic ||
-			!ok || !known || m.dimension != mine.dimension || n.Value <= 0 {
+		if o.System == r.System || !o.alike(r, "system", "unit") || !ok || !known || m.dimension != mine.dimension ||
+			n.Value <= 0 {
 			continue
 		}
 		if slices.Equal(m.factors, mine.factors) {

@@ -5,48 +5,37 @@ import "fmt"
 // formulas are common mistakes in calculating a change from the right two numbers.
 // q is of/to. No formula explains a wrong bound below 1 % as a fraction, because any
 // small change would fit.
-func formulas(f *Figure, q interval, of, to Number) []slip {
-	var list []slip
-	add := func(how string, f func(q float64) float64) {
-		if v, ok := q.under(f); ok {
-			list = append(list, slip{v, how})
-		}
-	}
+func formulas(f *Figure, q interval, of, to Number) (list slips) {
 	a, b := of.number(), to.number()
-	add("the sign is wrong", func(q float64) float64 { return -percent(q) })
-	add(fmt.Sprintf("percent of the other base: 100 × (%s − %s) / %s", a, b, a),
+	list.add("the sign is wrong", q, func(q float64) float64 { return -percent(q) })
+	list.add(fmt.Sprintf("percent of the other base: 100 × (%s − %s) / %s", a, b, a), q,
 		func(q float64) float64 { return -percent(1 / q) })
-	add(fmt.Sprintf("base and value are swapped: 100 × (%s / %s − 1)", b, a),
+	list.add(fmt.Sprintf("base and value are swapped: 100 × (%s / %s − 1)", b, a), q,
 		func(q float64) float64 { return percent(1 / q) })
-	add(fmt.Sprintf("the ratio in percent, not the change: 100 × %s / %s", a, b),
+	list.add(fmt.Sprintf("the ratio in percent, not the change: 100 × %s / %s", a, b), q,
 		func(q float64) float64 { return 100 * q })
-	add(fmt.Sprintf("the inverse ratio in percent: 100 × %s / %s", b, a), func(q float64) float64 { return 100 / q })
+	list.add(fmt.Sprintf("the inverse ratio in percent: 100 × %s / %s", b, a), q,
+		func(q float64) float64 { return 100 / q })
 	if f.Bound == "" && significant(f) > 1 {
-		add("the change as a fraction, not in percent", func(q float64) float64 { return q - 1 })
+		list.add("the change as a fraction, not in percent", q, func(q float64) float64 { return q - 1 })
 	}
 	return list
 }
 
 // changeSlips are the possible explanations of a wrong change.
-func (u *audit) changeSlips(f *Figure, of, to *side, q interval) []slip {
+func (u *audit) changeSlips(f *Figure, of, to *side, q interval) slips {
 	return append(formulas(f, q, of.number, to.number), u.wrongRows(f, of, to, percent)...)
 }
 
 // ratioSlips are the possible explanations of a wrong ratio.
-func (u *audit) ratioSlips(f *Figure, of, to *side, q interval, times float64) []slip {
-	var list []slip
-	add := func(how string, f func(q float64) float64) {
-		if v, ok := q.under(f); ok {
-			list = append(list, slip{v, how})
-		}
-	}
+func (u *audit) ratioSlips(f *Figure, of, to *side, q interval, times float64) (list slips) {
 	a, b := of.number.number(), to.number.number()
-	add(fmt.Sprintf("the ratio is inverted: %s / %s", b, a), func(q float64) float64 { return times / q })
-	add("the change, not the ratio", func(q float64) float64 { return q - 1 })
-	add("the change in percent, not the ratio", percent)
-	add("the ratio in percent", func(q float64) float64 { return 100 * q })
+	list.add(fmt.Sprintf("the ratio is inverted: %s / %s", b, a), q, func(q float64) float64 { return times / q })
+	list.add("the change, not the ratio", q, func(q float64) float64 { return q - 1 })
+	list.add("the change in percent, not the ratio", q, percent)
+	list.add("the ratio in percent", q, func(q float64) float64 { return 100 * q })
 	if times != 1 {
-		add("the ratio is not multiplied", func(q float64) float64 { return q })
+		list.add("the ratio is not multiplied", q, func(q float64) float64 { return q })
 	}
 	return append(list, u.wrongRows(f, of, to, func(q float64) float64 { return times * q })...)
 }
@@ -54,16 +43,13 @@ func (u *audit) ratioSlips(f *Figure, of, to *side, q interval, times float64) [
 // wrongRows are the results with a neighbouring row instead of the right one, on
 // one side or on both. A figure of a single digit gets none, because some row of any
 // table would match it.
-func (u *audit) wrongRows(f *Figure, of, to *side, scale func(q float64) float64) []slip {
+func (u *audit) wrongRows(f *Figure, of, to *side, scale func(q float64) float64) (list slips) {
 	if significant(f) < 2 || f.Bound != "" {
 		return nil
 	}
-	var list []slip
 	try := func(a, b *side, how string) {
 		if q, ok := quotient(a.number, b.number); ok {
-			if v, ok := q.under(scale); ok {
-				list = append(list, slip{v, how})
-			}
+			list.add(how, q, scale)
 		}
 	}
 	ofs, tos := sides(u.neighbours(of.row)), sides(u.neighbours(to.row))

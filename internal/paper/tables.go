@@ -105,10 +105,7 @@ func headings(rows []*Row) (heading []string, labels []func(*Row) string) {
 
 // put adds a figure to its line, or to a new one.
 func (t *Table) put(r *Row, labels []func(*Row) string) {
-	words := make([]string, len(labels))
-	for i, label := range labels {
-		words[i] = label(r)
-	}
+	words := labelsOf(r, labels)
 	column := slices.Index(t.Columns, r.System)
 	i := slices.IndexFunc(t.Lines,
 		func(l TableLine) bool { return slices.Equal(l.Labels, words) && l.Cells[column] == "" })
@@ -117,6 +114,15 @@ func (t *Table) put(r *Row, labels []func(*Row) string) {
 		t.Lines = append(t.Lines, TableLine{words, make([]string, len(t.Columns))})
 	}
 	t.Lines[i].Cells[column] = r.Printed
+}
+
+// labelsOf are what distinguishes the line of a row.
+func labelsOf(r *Row, labels []func(*Row) string) []string {
+	words := make([]string, len(labels))
+	for i, label := range labels {
+		words[i] = label(r)
+	}
+	return words
 }
 
 // merge joins lines that the article prints as one: a time followed by the rate in

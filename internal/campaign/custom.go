@@ -63,21 +63,20 @@ var isFileName = regexp.MustCompile(filePattern).MatchString
 
 var (
 	argvKind = func() strict.Kind[[]string] {
-		word := strict.Scalar("a word", strict.Schema{"type": []string{"string", "integer", "number", "boolean"}}, noNUL,
-			func(s string) any { return s }, strict.Text, strict.Block, strict.Integer, strict.Float, strict.Bool)
+		word := strict.Verbatim("a word", anyWord, noNUL, strict.Text, strict.Block, strict.Integer, strict.Float,
+			strict.Bool)
 		// Plain text is a line for the shell.
 		return strict.Shorthand(strict.List("words", maxCommand, word), word,
 			func(s string) []string { return []string{"sh", "-c", s} })
 	}()
 
-	regexKind = strict.Scalar("a regular expression", strict.Schema{"type": "string"},
-		func(s string) (string, error) {
+	regexKind = strict.Verbatim("a regular expression", strict.Schema{"type": "string"},
+		func(s string) error {
 			if _, err := regexp.Compile(s); err != nil {
-				return "", fmt.Errorf("%s is not one: %w", strict.Quote(s), err)
+				return fmt.Errorf("%s is not one: %w", strict.Quote(s), err)
 			}
-			return s, nil
-		},
-		func(s string) any { return s }, strict.Text, strict.Block)
+			return nil
+		}, strict.Text, strict.Block)
 
 	factorKind = strict.Scalar("a positive number", strict.Schema{"type": "number", "exclusiveMinimum": 0},
 		func(s string) (float64, error) {
@@ -89,31 +88,23 @@ var (
 		},
 		func(f float64) any { return f }, strict.Integer, strict.Float)
 
-	fileNameKind = strict.Scalar("the name of a file", strict.Schema{"type": "string", "pattern": filePattern},
-		func(s string) (string, error) {
-			if !isFileName(s) {
-				return "", fmt.Errorf("%s is not one: up to 100 letters, digits and any of _.-, without a directory",
-					strict.Quote(s))
-			}
-			return s, nil
-		},
-		func(s string) any { return s }, strict.Text)
+	fileNameKind = strict.Verbatim("the name of a file", strict.Schema{"type": "string", "pattern": filePattern},
+		form(isFileName, "up to 100 letters, digits and any of _.-, without a directory"), strict.Text)
 
-	fileTextKind = strict.Scalar("text", strict.Schema{"type": "string", "maxLength": maxFileText},
-		func(s string) (string, error) {
+	fileTextKind = strict.Verbatim("text", strict.Schema{"type": "string", "maxLength": maxFileText},
+		func(s string) error {
 			if len(s) > maxFileText {
-				return "", fmt.Errorf("it is longer than %d KiB", maxFileText>>10)
+				return fmt.Errorf("it is longer than %d KiB", maxFileText>>10)
 			}
 			return noNUL(s)
-		},
-		func(s string) any { return s }, strict.Text, strict.Block)
+		}, strict.Text, strict.Block)
 )
 
-func noNUL(s string) (string, error) {
+func noNUL(s string) error {
 	if strings.ContainsRune(s, 0) {
-		return "", fmt.Errorf("it has a NUL character")
+		return fmt.Errorf("it has a NUL character")
 	}
-	return s, nil
+	return nil
 }
 
 var fileKeys = []strict.Key[File]{
@@ -141,8 +132,8 @@ var metricKeys = []strict.Key[Metric]{
 		textKind, func(m *Metric) *string { return &m.JSON }),
 	strict.Field("csv", "Where the figure is in comma-separated values on standard output: the column's name, or its "+
 		"number from 1 if there are no names.",
-		strict.Scalar("a column's name or number", strict.Schema{"type": []string{"string", "integer"}}, noNUL,
-			func(s string) any { return s }, strict.Text, strict.Integer),
+		strict.Verbatim("a column's name or number", strict.Schema{"type": []string{"string", "integer"}}, noNUL,
+			strict.Text, strict.Integer),
 		func(m *Metric) *string { return &m.CSV }),
 	strict.Field("which", "Which one of several figures counts. Absent: there must be exactly one.",
 		strict.OneOf("first", "last"), func(m *Metric) *string { return &m.Which }),

@@ -26,9 +26,10 @@ const (
 var isPackage = regexp.MustCompile(packagePattern).MatchString
 
 var (
-	textKind = strict.Scalar("text", strict.Schema{"type": "string"},
-		func(s string) (string, error) { return s, nil },
-		func(s string) any { return s }, strict.Text, strict.Block)
+	textKind = strict.Verbatim("text", strict.Schema{"type": "string"}, nil, strict.Text, strict.Block)
+
+	// anyWord is the schema of plain values of every form.
+	anyWord = strict.Schema{"type": []string{"string", "integer", "number", "boolean"}}
 
 	boolKind = strict.Scalar("true or false", strict.Schema{"type": "boolean"},
 		func(s string) (bool, error) { return s == "true" || s == "True" || s == "TRUE", nil },
@@ -65,23 +66,11 @@ var (
 		parseDuration, func(d time.Duration) any { return FormatDuration(d) },
 		strict.Text, strict.Integer, strict.Float)
 
-	deviceKind = strict.Scalar("a block device such as /dev/vdb", strict.Schema{"type": "string", "pattern": "^/dev/.+$"},
-		func(s string) (string, error) {
-			if !strings.HasPrefix(s, "/dev/") || s == "/dev/" {
-				return "", fmt.Errorf("%s is not one", strict.Shorten(s))
-			}
-			return s, nil
-		},
-		func(s string) any { return s }, strict.Text)
+	deviceKind = strict.Verbatim("a block device such as /dev/vdb",
+		strict.Schema{"type": "string", "pattern": "^/dev/.+$"}, below("/dev/"), strict.Text)
 
-	pathKind = strict.Scalar("an absolute path", strict.Schema{"type": "string", "pattern": "^/."},
-		func(s string) (string, error) {
-			if !strings.HasPrefix(s, "/") || s == "/" {
-				return "", fmt.Errorf("%s is not one", strict.Shorten(s))
-			}
-			return s, nil
-		},
-		func(s string) any { return s }, strict.Text)
+	pathKind = strict.Verbatim("an absolute path", strict.Schema{"type": "string", "pattern": "^/."}, below("/"),
+		strict.Text)
 
 	cpusetKind = strict.Scalar(`a list of CPUs such as "0-1,3"`,
 		strict.Schema{"type": []string{"string", "integer"}},
@@ -93,6 +82,26 @@ var (
 		}, func(l model.CPUList) any { return l.String() },
 		strict.Text, strict.Integer)
 )
+
+// below checks that a path is below a directory.
+func below(dir string) func(string) error {
+	return func(s string) error {
+		if !strings.HasPrefix(s, dir) || s == dir {
+			return fmt.Errorf("%s is not one", strict.Shorten(s))
+		}
+		return nil
+	}
+}
+
+// form checks that a word has a form, which the error explains.
+func form(has func(string) bool, explained string) func(string) error {
+	return func(s string) error {
+		if !has(s) {
+			return fmt.Errorf("%s is not one: %s", strict.Quote(s), explained)
+		}
+		return nil
+	}
+}
 
 var flavorKeys = []strict.Key[model.Flavor]{
 	strict.FieldOr("vcpus", "Virtual CPUs of the guest; natively, the CPUs that it may use.",
@@ -185,15 +194,9 @@ var recreateKind = strict.Scalar("a number of passes, or auto",
 		return n
 	}, strict.Integer, strict.Text)
 
-var packageKind = strict.Scalar("the name of a Debian package",
+var packageKind = strict.Verbatim("the name of a Debian package",
 	strict.Schema{"type": "string", "pattern": packagePattern},
-	func(s string) (string, error) {
-		if !isPackage(s) {
-			return "", fmt.Errorf("%s is not one: lower-case letters, digits, dots and the signs + and -", strict.Quote(s))
-		}
-		return s, nil
-	},
-	func(s string) any { return s }, strict.Text)
+	form(isPackage, "lower-case letters, digits, dots and the signs + and -"), strict.Text)
 
 var imageKeys = []strict.Key[Image]{
 	strict.Field("non_free", "Allow packages from Debian's contrib and non-free in the image; their licences restrict "+

@@ -21,14 +21,13 @@ type Option struct {
 
 // settingKind reads the value of an option; its name is the key before it.
 var settingKind = func() strict.Kind[model.Setting] {
-	word := strict.Scalar("a word or a number", strict.Schema{"type": []string{"string", "integer", "number", "boolean"}},
-		func(s string) (string, error) {
+	word := strict.Verbatim("a word or a number", anyWord,
+		func(s string) error {
 			if strings.ContainsAny(s, "\n\x00") {
-				return "", fmt.Errorf("it has more than one line")
+				return fmt.Errorf("it has more than one line")
 			}
-			return s, nil
-		},
-		func(s string) any { return s }, strict.Text, strict.Integer, strict.Float, strict.Bool)
+			return nil
+		}, strict.Text, strict.Integer, strict.Float, strict.Bool)
 	return strict.Kind[model.Setting]{
 		Schema: word.Schema,
 		Read: func(r *strict.Reader, at strict.Node) (model.Setting, bool) {

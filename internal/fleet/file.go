@@ -49,12 +49,12 @@ type Member struct {
 }
 
 var (
-	text = strict.Scalar("text", strict.Schema{"type": "string"}, func(s string) (string, error) {
+	text = strict.Verbatim("text", strict.Schema{"type": "string"}, func(s string) error {
 		if strings.TrimSpace(s) == "" || strings.HasPrefix(s, "-") {
-			return "", fault.Campaignf("%s must not be blank or begin with -", strict.Quote(s))
+			return fault.Campaignf("%s must not be blank or begin with -", strict.Quote(s))
 		}
-		return s, nil
-	}, func(s string) any { return s }, strict.Text, strict.Integer, strict.Float)
+		return nil
+	}, strict.Text, strict.Integer, strict.Float)
 
 	memberKind = strict.OrNull(strict.Object("a machine", []strict.Key[Member]{
 		strict.Field("ssh", "destination for ssh, such as root@10.0.0.11; by default the machine's name", text,

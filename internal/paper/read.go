@@ -15,10 +15,9 @@ import (
 // The keys of an article's file.
 
 var (
-	words = strict.Scalar("text", nil, func(s string) (string, error) { return s, nil }, nil,
-		strict.Text, strict.Block, strict.Integer, strict.Float, strict.Bool)
-	someWords = strict.Scalar("text", nil, nonBlank, nil, strict.Text, strict.Block, strict.Integer, strict.Float,
-		strict.Bool)
+	words     = strict.Verbatim("text", nil, nil, anyForm...)
+	someWords = strict.Verbatim("text", nil, nonBlank, anyForm...)
+	anyForm   = []strict.Form{strict.Text, strict.Block, strict.Integer, strict.Float, strict.Bool}
 
 	positive = strict.Scalar("a number above 0", nil,
 		func(s string) (float64, error) {
@@ -73,17 +72,17 @@ func wrong(s string, right bool) error {
 	return fmt.Errorf("%s is not one", strict.Quote(s))
 }
 
-func nonBlank(s string) (string, error) {
+func nonBlank(s string) error {
 	if strings.TrimSpace(s) == "" {
-		return "", errors.New("it is blank")
+		return errors.New("it is blank")
 	}
-	return s, nil
+	return nil
 }
 
 // matching is text of a certain form.
 func matching(want string, form *regexp.Regexp) strict.Kind[string] {
-	return strict.Scalar(want, nil, func(s string) (string, error) { return s, wrong(s, form.MatchString(s)) }, nil,
-		strict.Text, strict.Integer)
+	return strict.Verbatim(want, nil, func(s string) error { return wrong(s, form.MatchString(s)) }, strict.Text,
+		strict.Integer)
 }
 
 // needs is a key with text that is not blank.

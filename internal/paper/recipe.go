@@ -155,7 +155,7 @@ func (r *recipe) stage(name string) stage {
 	return stage{}
 }
 
-var seriesWord = strict.Scalar("a workload", nil, nonBlank, nil, strict.Text)
+var seriesWord = strict.Verbatim("a workload", nil, nonBlank, strict.Text)
 
 var workKind = strict.Then(strict.Shorthand(strict.Object("a workload", []strict.Key[work]{
 	strict.Required(strict.Field("name", "", seriesWord, func(w *work) *string { return &w.series })),

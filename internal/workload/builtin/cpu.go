@@ -27,11 +27,7 @@ func opensslEnc() *workload.Workload {
 			workload.GuestTime("dd's time", "the time of dd, which feeds openssl, as dd prints it"),
 		},
 		SizeUnit: "MiB encrypted", MinSize: 32, MaxSize: 1 << 20, DefaultSize: 5120,
-		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{
-				Name: "encrypt", Timed: true, Argv: bash(encrypt, "openssl-enc", decimal(size)),
-			}}
-		},
+		Steps: timed("encrypt", func(size int64) []string { return bash(encrypt, "openssl-enc", decimal(size)) }),
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "encrypt", Tool: "openssl", Did: "bytes", Per: 1 << 20})
 }
@@ -85,13 +81,9 @@ func sysbenchCPU() *workload.Workload {
 			},
 			SizeUnit: "events (each finds the primes up to 10000)", MinSize: 150, MaxSize: 100_000_000,
 			DefaultSize: 10_000,
-			Steps: func(size int64) []workload.Step {
-				return []workload.Step{{
-					Name: "cpu", Timed: true,
-					Argv: []string{"sysbench", "cpu", "--threads=" + set["threads"], "--events=" + decimal(size),
-						"--time=0", "run"},
-				}}
-			},
+			Steps: timed("cpu", func(size int64) []string {
+				return []string{"sysbench", "cpu", "--threads=" + set["threads"], "--events=" + decimal(size), "--time=0", "run"}
+			}),
 		}
 		return sysbench(w, "cpu", workload.Measurement{Did: "events"})
 	})
@@ -218,10 +210,10 @@ func bogomips() *workload.Workload {
 			workload.Rate("bogomips", "1", "", "BogoMIPS of the first CPU, calibrated or derived from the CPU's frequency"),
 		},
 		SizeUnit: "readings", MinSize: 20, MaxSize: 1_000_000, DefaultSize: 500,
-		Steps: func(size int64) []workload.Step {
+		Steps: timed("read", func(size int64) []string {
 			const read = `for i in $(seq "$1"); do grep -im1 '^bogomips' /proc/cpuinfo || exit; done | sort | uniq -c`
-			return []workload.Step{{Name: "read", Timed: true, Argv: sh(read, "sh", decimal(size))}}
-		},
+			return sh(read, "sh", decimal(size))
+		}),
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "read", Tool: "cpuinfo", Did: "readings",
 		Values: func(r *tool.Report) (map[string]float64, error) {

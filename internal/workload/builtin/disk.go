@@ -186,10 +186,9 @@ func iozone() *workload.Workload {
 		Metrics:  []workload.Metric{workload.Time("all tests, as in the articles")},
 		SizeUnit: "MiB, the size of the file", MinSize: 16, MaxSize: 1 << 20, DefaultSize: 512,
 		DiskBytes: func(size int64) int64 { return size << 20 },
-		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{Name: "iozone", Timed: true,
-				Argv: []string{"iozone", "-a", "-z", "-s", decimal(size) + "m", "-f", "iozone.tmp"}}}
-		},
+		Steps: timed("iozone", func(size int64) []string {
+			return []string{"iozone", "-a", "-z", "-s", decimal(size) + "m", "-f", "iozone.tmp"}
+		}),
 	}
 	metric := func(test string) string { return strings.ReplaceAll(test, " ", "-") }
 	for _, test := range iozoneTests {
@@ -290,11 +289,10 @@ func tiotest() *workload.Workload {
 			SizeUnit: "MiB by each thread", MinSize: 16, MaxSize: 1 << 20, DefaultSize: 256,
 			DiskBytes: func(size int64) int64 { return int64(threads) * size << 20 },
 			Sparse:    true, // no rate for what was too fast for tiotest to time
-			Steps: func(size int64) []workload.Step {
-				return []workload.Step{{Name: "tiotest", Timed: true,
-					Argv: []string{workload.OwnBuildPath + "/tiotest", "-t", set["threads"],
-						"-f", decimal(size), "-r", strconv.Itoa(max(1, operations/threads)), "-b", "4096", "-d", "."}}}
-			},
+			Steps: timed("tiotest", func(size int64) []string {
+				return []string{workload.OwnBuildPath + "/tiotest", "-t", set["threads"],
+					"-f", decimal(size), "-r", strconv.Itoa(max(1, operations/threads)), "-b", "4096", "-d", "."}
+			}),
 		}
 		return w.MeasuredBy(workload.Measurement{Step: "tiotest", Tool: "tiobench", Did: "Write: size",
 			Per: float64(threads << 20),

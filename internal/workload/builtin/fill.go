@@ -95,10 +95,9 @@ func fill() *workload.Workload {
 				},
 				P99: fillP99, Serving: measured,
 			},
-			Steps: func(int64) []workload.Step {
-				return []workload.Step{{Name: "probe", Timed: true, Argv: sysbenchLine("cpu", "--threads=1",
-					"--events="+strconv.Itoa(fillEvents), "--percentile=99", "run")}}
-			},
+			Steps: timed("probe", func(int64) []string {
+				return sysbenchLine("cpu", "--threads=1", "--events="+strconv.Itoa(fillEvents), "--percentile=99", "run")
+			}),
 			Parse: noOutput("fill"),
 		}
 		if serving.Parts > 0 {

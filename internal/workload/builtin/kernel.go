@@ -61,12 +61,9 @@ func sysbenchThreads() *workload.Workload {
 		},
 		SizeUnit: "events (each locks, yields and unlocks 1000 times)", MinSize: 50, MaxSize: 100_000_000,
 		DefaultSize: 2000,
-		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{
-				Name: "threads", Timed: true,
-				Argv: sysbenchLine("threads", "--threads=4", "--events="+decimal(size), "run"),
-			}}
-		},
+		Steps: timed("threads", func(size int64) []string {
+			return sysbenchLine("threads", "--threads=4", "--events="+decimal(size), "run")
+		}),
 	}
 	return sysbench(w, "threads", workload.Measurement{Did: "events"})
 }
@@ -76,12 +73,9 @@ func sysbenchMutex() *workload.Workload {
 		Name: "sysbench-mutex", Title: "four threads lock and unlock 4096 mutexes: contention in user space",
 		Metrics:  []workload.Metric{workload.Time("all locks, and the start of sysbench"), sysbenchTime()},
 		SizeUnit: "locks of each thread", MinSize: 5000, MaxSize: 1_000_000_000, DefaultSize: 100_000,
-		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{
-				Name: "mutex", Timed: true,
-				Argv: sysbenchLine("mutex", "--threads=4", "--mutex-locks="+decimal(size), "run"),
-			}}
-		},
+		Steps: timed("mutex", func(size int64) []string {
+			return sysbenchLine("mutex", "--threads=4", "--mutex-locks="+decimal(size), "run")
+		}),
 	}
 	// Each thread is one event; sysbench does not print the number of locks.
 	return sysbench(w, "mutex", workload.Measurement{})
@@ -104,10 +98,9 @@ func hackbench(over string) *workload.Workload {
 			workload.GuestTime("time", "the time that hackbench prints, for the messages alone"),
 		},
 		SizeUnit: "messages of each sender", MinSize: 50, MaxSize: 10_000_000, DefaultSize: 2000,
-		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{Name: "hackbench", Timed: true,
-				Argv: append(args[:len(args):len(args)], "--loops", decimal(size))}}
-		},
+		Steps: timed("hackbench", func(size int64) []string {
+			return append(args[:len(args):len(args)], "--loops", decimal(size))
+		}),
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "hackbench", Tool: "rt-tests", Did: "messages of each sender"})
 }
@@ -130,11 +123,10 @@ func cyclictest() *workload.Workload {
 			workload.Time("the whole run, which is mostly sleep"),
 		},
 		SizeUnit: "wake-ups (one each millisecond)", MinSize: 200, MaxSize: 100_000_000, DefaultSize: 3000,
-		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{Name: "cyclictest", Timed: true,
-				Argv: sh(`exec cyclictest "$@" 2>&1 >/dev/null`, "sh", "--quiet", "--laptop", "--threads=1",
-					"--interval=1000", "--histogram="+cyclictestMost, "--json=/dev/stderr", "--loops="+decimal(size))}}
-		},
+		Steps: timed("cyclictest", func(size int64) []string {
+			return sh(`exec cyclictest "$@" 2>&1 >/dev/null`, "sh", "--quiet", "--laptop", "--threads=1",
+				"--interval=1000", "--histogram="+cyclictestMost, "--json=/dev/stderr", "--loops="+decimal(size))
+		}),
 	}
 	w.MeasuredBy(workload.Measurement{Step: "cyclictest", Tool: "rt-tests", Did: "wake-ups",
 		SingleOf: "latency-mean", Singles: tool.Singles{Before: "wake-ups of ", After: " us", Unit: "us", Width: 1,

@@ -24,13 +24,10 @@ func sysbenchMemory(op string) *workload.Workload {
 				sysbenchTime(),
 			},
 			SizeUnit: "MiB by each thread", MinSize: 512, MaxSize: 1 << 30, DefaultSize: 64 << 10,
-			Steps: func(size int64) []workload.Step {
-				return []workload.Step{{
-					Name: "memory", Timed: true,
-					Argv: sysbenchLine("memory", "--threads="+set["threads"], "--memory-block-size=1M", "--memory-oper="+op,
-						"--memory-total-size="+strconv.FormatInt(int64(threads)*size, 10)+"M", "run"),
-				}}
-			},
+			Steps: timed("memory", func(size int64) []string {
+				return sysbenchLine("memory", "--threads="+set["threads"], "--memory-block-size=1M", "--memory-oper="+op,
+					"--memory-total-size="+strconv.FormatInt(int64(threads)*size, 10)+"M", "run")
+			}),
 		}
 		return sysbench(w, "memory", workload.Measurement{Did: "transferred", Per: float64(threads << 20),
 			Accept: func(r *tool.Report) error {
@@ -44,7 +41,7 @@ func sysbenchMemory(op string) *workload.Workload {
 
 // mbw copies an array that exceeds the caches, in three ways.
 func mbw() *workload.Workload {
-	const array = 32 // MiB; there are two of them
+	const array = "32" // MiB; there are two of them
 	w := &workload.Workload{
 		Name: "memory-copy", Title: "copy memory: bandwidth",
 		ArticleIDs: []string{"P3-bw_mem"}, Source: "mbw (mbw)",
@@ -58,10 +55,7 @@ func mbw() *workload.Workload {
 			workload.Time("all copies, and initializing the arrays"),
 		},
 		SizeUnit: "copies of 32 MiB in each way", MinSize: 2, MaxSize: 1_000_000, DefaultSize: 50,
-		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{Name: "mbw", Timed: true,
-				Argv: []string{"mbw", "-q", "-n", decimal(size), strconv.Itoa(array)}}}
-		},
+		Steps: timed("mbw", func(size int64) []string { return []string{"mbw", "-q", "-n", decimal(size), array} }),
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "mbw", Tool: "mbw", Did: "runs of each method"})
 }
@@ -80,11 +74,11 @@ func pipeCopy() *workload.Workload {
 			workload.GuestTime("seconds", "the seconds that the reading dd prints"),
 		},
 		SizeUnit: "MiB", MinSize: 64, MaxSize: 1 << 30, DefaultSize: 8192,
-		Steps: func(size int64) []workload.Step {
-			return []workload.Step{{Name: "pipe", Timed: true, Argv: bash(`set -o pipefail
+		Steps: timed("pipe", func(size int64) []string {
+			return bash(`set -o pipefail
 dd if=/dev/zero bs=65536 count="$1" status=none | dd of=/dev/null bs=65536 iflag=fullblock`, "pipe",
-				strconv.FormatInt(size*16, 10))}}
-		},
+				strconv.FormatInt(size*16, 10))
+		}),
 	}
 	return w.MeasuredBy(workload.Measurement{Step: "pipe", Tool: "dd", Did: "bytes", Per: 1 << 20})
 }
@@ -96,12 +90,12 @@ func lmbenchWorkload(w *workload.Workload, script string, args ...string) *workl
 	w.Source, w.Packages, w.NonFree, w.Programs = "lmbench (lmbench)", []string{"lmbench"}, true, []string{"sh"}
 	w.SizeUnit, w.MinSize, w.MaxSize, w.DefaultSize = "repetitions, of which lmbench prints the median", 1, 10_000, 11
 	w.Metrics = append(w.Metrics, workload.Time("the whole run; each program repeats for at least 50 ms"))
-	w.Steps = func(size int64) []workload.Step {
-		return []workload.Step{{Name: "lmbench", Timed: true, Argv: append([]string{"sh", "-euc",
+	w.Steps = timed("lmbench", func(size int64) []string {
+		return append([]string{"sh", "-euc",
 			"PATH=$(echo /usr/lib/lmbench/bin/*-linux-gnu*):$PATH ENOUGH=50000 TIMING_O=0 LOOP_O=0\n" +
 				"export PATH ENOUGH TIMING_O LOOP_O\n" + script,
-			"sh", decimal(size)}, args...)}}
-	}
+			"sh", decimal(size)}, args...)
+	})
 	return w.MeasuredBy(workload.Measurement{Step: "lmbench", Tool: "lmbench"})
 }
 

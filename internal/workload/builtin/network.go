@@ -25,9 +25,7 @@ func netWorkload(w *workload.Workload, port int, server []string, client func(si
 	w.Serve = func(int64) []workload.Step {
 		return []workload.Step{{Name: "server", Background: true, Argv: server, Ready: listening(port)}}
 	}
-	w.Steps = func(size int64) []workload.Step {
-		return []workload.Step{{Name: "client", Timed: true, Argv: client(size)}}
-	}
+	w.Steps = timed("client", client)
 	w.Programs = append(w.Programs, server[0], "grep")
 	if program := client(w.MinSize)[0]; program != server[0] {
 		w.Programs = append(w.Programs, program)

@@ -33,10 +33,8 @@ func start() *workload.Workload {
 			Sparse:  true,
 			Creates: true,
 			Cold:    set["cache"] == "cold",
-			Steps: func(int64) []workload.Step {
-				return []workload.Step{{Name: "program", Timed: true, Argv: []string{"true"}}}
-			},
-			Parse: noOutput("start"),
+			Steps:   timed("program", func(int64) []string { return []string{"true"} }),
+			Parse:   noOutput("start"),
 		}
 		return w.EvaluatedBy(func(_ int64, by map[string]workload.StepResult) (map[string]float64, error) {
 			return map[string]float64{"time": by["program"].Wall.Seconds()}, nil

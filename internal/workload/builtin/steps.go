@@ -17,6 +17,13 @@ func sh(script string, args ...string) []string { return append([]string{"sh", "
 // decimal is a number as an argument.
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
+// timed returns the steps of a workload with one command.
+func timed(name string, command func(size int64) []string) func(size int64) []workload.Step {
+	return func(size int64) []workload.Step {
+		return []workload.Step{{Name: name, Timed: true, Argv: command(size)}}
+	}
+}
+
 // untilFlushed returns the time of a step, and that with the flush of what it wrote.
 func untilFlushed(by map[string]workload.StepResult, step string) map[string]float64 {
 	t := by[step].Wall.Seconds()

@@ -17,9 +17,6 @@ var bonnieFields = strings.Fields(`format_version bonnie_version name concurrenc
 	putc_latency put_block_latency rewrite_latency getc_latency get_block_latency seeks_latency seq_create_latency
 	seq_stat_latency seq_del_latency ran_create_latency ran_stat_latency ran_del_latency`)
 
-// bonnieRun is a line of bonnie++'s CSV, by the fields' names.
-type bonnieRun map[string]string
-
 var (
 	bonnieLine = regexp.MustCompile(`(?m)^(1\.9[78]),\d\.\d+[a-z]*,.*$`)
 	bonnieWait = regexp.MustCompile(`^(\d+)(us|ms|s)$`)
@@ -28,90 +25,73 @@ var (
 		`.*|Can't .*|Bonnie: .*)$`)
 )
 
-// parseBonnie reads the CSV lines, which bonnie++ prints with and without -q, one for each run of -x.
-func parseBonnie(text string) ([]bonnieRun, error) {
+// bonnieSettings are fields that are no figures.
+var bonnieSettings = strings.Fields("format_version bonnie_version name io_chunk_size file_chunk_size")
+
+// readBonnie reads the CSV lines, which bonnie++ prints with and without -q, one for each run of -x. It leaves out what
+// bonnie++ did not run, and what was too short to measure.
+func readBonnie(text string, r *Report) error {
 	if line := bonnieSays.FindString(Grep(text, "-u", "RAM", "usage:", "Can't", "Bonnie:")); line != "" {
-		return nil, fault.Guestf("bonnie++ failed: %s", Quote(line))
+		return fault.Guestf("bonnie++ failed: %s", Quote(line))
 	}
 	lines := bonnieLine.FindAllString(Grep(text, "1.9"), -1)
 	if len(lines) == 0 {
 		if err := refused("bonnie++", text); err != nil {
-			return nil, err
+			return err
 		}
-		return nil, fault.Guestf("the output contains 0 CSV lines of bonnie++ 2 instead of one")
+		return fault.Guestf("the output contains 0 CSV lines of bonnie++ 2 instead of one")
 	}
-	var runs []bonnieRun
 	for _, line := range lines {
 		fields, words := bonnieFields, strings.Split(line, ",")
 		if words[0] == "1.97" { // it does not print how it seeks
 			fields = slices.Concat(bonnieFields[:7], bonnieFields[9:])
 		}
 		if len(words) != len(fields) {
-			return nil, fault.Guestf("bonnie++'s line has %d fields instead of %d: %s", len(words), len(fields), Quote(line))
+			return fault.Guestf("bonnie++'s line has %d fields instead of %d: %s", len(words), len(fields), Quote(line))
 		}
-		b := bonnieRun{}
 		for i, name := range fields {
-			b[name] = words[i]
-		}
-		runs = append(runs, b)
-	}
-	return runs, nil
-}
-
-// bonnieSettings are fields that are no figures.
-var bonnieSettings = strings.Fields("format_version bonnie_version name io_chunk_size file_chunk_size")
-
-// readBonnie leaves out what bonnie++ did not run, and what was too short to measure.
-func readBonnie(text string, r *Report) error {
-	runs, err := parseBonnie(text)
-	if err != nil {
-		return err
-	}
-	for _, b := range runs {
-		if err := b.figures(r); err != nil {
-			return err
+			if strings.Trim(words[i], "+") == "" || slices.Contains(bonnieSettings, name) {
+				continue
+			}
+			if err := addBonnie(r, name, words[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (b bonnieRun) figures(r *Report) error {
-	for _, name := range bonnieFields {
-		word := b[name]
-		if strings.Trim(word, "+") == "" || slices.Contains(bonnieSettings, name) {
-			continue
+// addBonnie adds a field.
+func addBonnie(r *Report, name, word string) error {
+	if strings.HasSuffix(name, "_latency") {
+		m := bonnieWait.FindStringSubmatch(word)
+		if m == nil {
+			return fault.Guestf("%s: no latency in %s", name, Quote(word))
 		}
-		if strings.HasSuffix(name, "_latency") {
-			m := bonnieWait.FindStringSubmatch(word)
-			if m == nil {
-				return fault.Guestf("%s: no latency in %s", name, Quote(word))
-			}
-			v := r.number(m[1])
-			if v > 0 {
-				r.add(name, v, m[2], Lower)
-			}
-			continue
+		if v := r.number(m[1]); v > 0 {
+			r.add(name, v, m[2], Lower)
 		}
-		v, err := Number(strings.TrimRight(word, "MGT"))
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		return nil
+	}
+	v, err := Number(strings.TrimRight(word, "MGT"))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	switch {
+	case name == "file_size":
+		m := bonnieSize.FindStringSubmatch(word)
+		if m == nil {
+			return fault.Guestf("bonnie++ does not print the size of the file: %s", Quote(word))
 		}
-		switch {
-		case name == "file_size":
-			m := bonnieSize.FindStringSubmatch(word)
-			if m == nil {
-				return fault.Guestf("bonnie++ does not print the size of the file: %s", Quote(word))
-			}
-			r.add(name, v, map[string]string{"": "MiB", "M": "MiB", "G": "GiB", "T": "TiB"}[m[1]], "")
-		case strings.HasSuffix(name, "_cpu"):
-			r.add(name, v, "%CP", Lower)
-		case strings.HasPrefix(name, "seq_") || strings.HasPrefix(name, "ran_") || name == "seeks":
-			r.add(name, v, "1/s", Higher)
-		case slices.Contains([]string{"putc", "put_block", "rewrite", "getc", "get_block"}, name):
-			r.add(name, v, "K/s", Higher)
-		default:
-			r.add(name, v, "", "")
-		}
+		r.add(name, v, map[string]string{"": "MiB", "M": "MiB", "G": "GiB", "T": "TiB"}[m[1]], "")
+	case strings.HasSuffix(name, "_cpu"):
+		r.add(name, v, "%CP", Lower)
+	case strings.HasPrefix(name, "seq_") || strings.HasPrefix(name, "ran_") || name == "seeks":
+		r.add(name, v, "1/s", Higher)
+	case slices.Contains([]string{"putc", "put_block", "rewrite", "getc", "get_block"}, name):
+		r.add(name, v, "K/s", Higher)
+	default:
+		r.add(name, v, "", "")
 	}
 	return nil
 }

@@ -55,8 +55,8 @@ type fioTextReader struct {
 // them from bytes, operations and run time, and only checks the printed ones.
 func parseFioText(details *Report, text string) ([]fioRun, error) {
 	r := &fioTextReader{details: details}
-	for line := range strings.Lines(text) {
-		if err := r.read(strings.TrimRight(line, "\n")); err != nil {
+	for line := range strings.SplitSeq(text, "\n") {
+		if err := r.read(line); err != nil {
 			return nil, err
 		}
 	}

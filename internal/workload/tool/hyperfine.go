@@ -36,8 +36,7 @@ func readHyperfineText(text string, r *Report) error {
 	}
 	prefix, several := "", strings.Count("\n"+text, "\nBenchmark ") > 1
 	complete := true
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
+	for line := range strings.SplitSeq(text, "\n") {
 		if m := hyperfineStart.FindStringSubmatch(line); m != nil {
 			if !complete {
 				break
@@ -53,11 +52,10 @@ func readHyperfineText(text string, r *Report) error {
 			[]figureLine{hyperfineTime, hyperfineOnce, hyperfineRange, hyperfineFaster}); err != nil {
 			return err
 		}
-		for _, f := range one.Figures {
-			if !strings.HasPrefix(f.Name, "times faster") {
-				f.Name = prefix + f.Name
-			}
-			r.Figures = append(r.Figures, f)
+		if hyperfineFaster.line.MatchString(line) {
+			r.include("", one)
+		} else {
+			r.include(prefix, one)
 		}
 		complete = complete || hyperfineOnce.line.MatchString(line) || hyperfineRange.line.MatchString(line)
 	}
@@ -86,8 +84,7 @@ func readHyperfineTable(text string, r *Report) error {
 	}
 	if head := hyperfineHead.FindStringSubmatch(text); head != nil {
 		several := strings.Count("\n"+text, "\n| ") > 2
-		for line := range strings.Lines(text) {
-			line = strings.TrimRight(line, "\n")
+		for line := range strings.SplitSeq(text, "\n") {
 			if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Command ") {
 				continue
 			}

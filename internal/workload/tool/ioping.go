@@ -123,15 +123,15 @@ func iopingTotals(text string, r *Report) error {
 		{iopingMade, []column{{"too fast", "1", ""}, {"too slow", "1", ""}, {"requests", "1", ""}, {"time", "", ""},
 			{"data", "", ""}, {"iops", "1/s", Higher}, {"rate", "", Higher}}},
 	} {
-		m := kind.line.all(text)
-		if len(m) != 1 {
-			return notOnce("ioping", kind.line.word, len(m))
+		m, err := kind.line.once("ioping", text)
+		if err != nil {
+			return err
 		}
 		for i, c := range kind.columns {
-			if m[0][i+1] == "" {
+			if m[i+1] == "" {
 				continue
 			}
-			if err := addIoping(r, c, m[0][i+1]); err != nil {
+			if err := addIoping(r, c, m[i+1]); err != nil {
 				return err
 			}
 		}

@@ -29,54 +29,36 @@ type iozoneCell struct {
 // parseIozone reads the table. Its columns have a fixed width, and those of tests
 // that -i left out are blank. A number that is too wide shifts the others.
 func parseIozone(text string) ([]iozoneCell, error) {
-	head := iozoneHead.FindString(text)
-	if head == "" {
-		return nil, fault.Guestf("the output contains no iozone table: %s", Quote(text))
-	}
-	ends := columnEnds(head)
+	ends, all := columnEnds(iozoneHead.FindString(text)), len(iozoneTests)+2
 	var cells []iozoneCell
 	for _, line := range iozoneRow.FindAllString(text, -1) {
 		words := strings.Fields(line)
-		if len(words) > len(iozoneTests)+2 {
+		if len(words) > all {
 			return nil, fault.Guestf("iozone's row has %d numbers: %s", len(words), Quote(line))
 		}
-		at := -1
-		column := 0
+		if len(words) < 3 {
+			return nil, fault.Guestf("iozone's row has no figures: %s", Quote(line))
+		}
+		f, err := Numbers(words...)
+		if err != nil {
+			return nil, err
+		}
+		end, column := 0, 2
 		for i, w := range words {
-			f, err := Number(w)
-			if err != nil {
-				return nil, err
-			}
-			end := at + 1 + strings.Index(line[at+1:], w) + len(w)
-			at = end
-			switch i {
-			case 0, 1:
-				column = 2
-				if i == 0 {
-					cells = append(cells, iozoneCell{size: f})
-				} else {
-					cells[len(cells)-1].record = f
-				}
+			end += strings.Index(line[end:], w) + len(w)
+			if i < 2 { // the sizes of the file and of the record
 				continue
 			}
-			if len(words) < len(iozoneTests)+2 { // some are blank: take the column whose end is nearest
+			if len(words) < all { // some are blank: take the column whose end is nearest
 				for column < len(ends)-1 && distance(ends[column+1], end) <= distance(ends[column], end) {
 					column++
 				}
 			}
-			if column >= len(iozoneTests)+2 {
+			if column >= all {
 				return nil, fault.Guestf("the row does not fit iozone's table: %s", Quote(line))
 			}
-			of := cells[len(cells)-1]
-			if of.test != "" {
-				of = iozoneCell{size: of.size, record: of.record}
-				cells = append(cells, of)
-			}
-			cells[len(cells)-1].test, cells[len(cells)-1].rate = iozoneTests[column-2], f
+			cells = append(cells, iozoneCell{iozoneTests[column-2], f[0], f[1], f[i]})
 			column++
-		}
-		if cells[len(cells)-1].test == "" {
-			return nil, fault.Guestf("iozone's row has no figures: %s", Quote(line))
 		}
 	}
 	if len(cells) == 0 {

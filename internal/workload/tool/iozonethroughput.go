@@ -44,8 +44,7 @@ func readIozoneThroughput(text string, r *Report) error {
 		return nil
 	}
 	blocks := 0
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
+	for line := range strings.SplitSeq(text, "\n") {
 		if !iozoneLines.MatchString(line) {
 			continue
 		}

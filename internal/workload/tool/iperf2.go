@@ -53,8 +53,7 @@ func readIperf2(text string, r *Report) error {
 	var rows []iperf2Line
 	server, extra := "", false // the lines that follow are the server's report to the client, have columns after the rate
 	sent, reports := 0, strings.Count(text, "] Server Report:\n")
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
+	for line := range strings.SplitSeq(text, "\n") {
 		if m := iperf2Swap.FindStringSubmatch(line); m != nil {
 			r.add("datagrams received out of order", r.number(m[1]), "1", Lower)
 			continue

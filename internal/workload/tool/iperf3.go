@@ -210,8 +210,8 @@ func readIperf3Text(text string, r *Report) error {
 	text, server, _ := strings.Cut(text, "\nServer output:\n")
 	t := iperf3Text{r: r, done: map[string]int{}}
 	t.streams = len(iperf3Connected.FindAllString(text, -1))
-	for line := range strings.Lines(text) {
-		if err := t.line(strings.TrimRight(line, "\n"), ""); err != nil {
+	for line := range strings.SplitSeq(text, "\n") {
+		if err := t.line(line, ""); err != nil {
 			return err
 		}
 	}
@@ -230,8 +230,8 @@ func readIperf3Text(text string, r *Report) error {
 		return fault.Guestf("iperf3 had %d streams, but the output has %d results of receivers: it is cut off, or of "+
 			"several runs; save each run in its own file", t.streams, t.done["receiver"]-t.done["SUM"])
 	}
-	for line := range strings.Lines(server) {
-		if err := t.line(strings.TrimRight(line, "\n"), "server: "); err != nil {
+	for line := range strings.SplitSeq(server, "\n") {
+		if err := t.line(line, "server: "); err != nil {
 			return err
 		}
 	}

@@ -64,8 +64,8 @@ var (
 
 // readNetpipe reads NetPIPE's table, whose last row may be cut off.
 func readNetpipe(text string, r *Report) error {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimRight(line, "\n"); netpipeStart.MatchString(line) && !netpipeWhole.MatchString(line) {
+	for line := range strings.SplitSeq(text, "\n") {
+		if netpipeStart.MatchString(line) && !netpipeWhole.MatchString(line) {
 			return damaged("NetPIPE", line)
 		}
 	}

@@ -39,8 +39,7 @@ func readLmbench(text string, r *Report) error {
 		return foreignLocale(text, line)
 	}
 	kind, prefix, several := "", "", strings.Count("\n"+text, "\n\"") > 1
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
+	for line := range strings.SplitSeq(text, "\n") {
 		if line == "" {
 			kind, prefix = "", ""
 		}

@@ -119,8 +119,8 @@ func readNetperf(text string, r *Report) error {
 		return err
 	}
 	t := netperfText{r: r}
-	for line := range strings.Lines(text) {
-		if err := t.line(strings.TrimRight(line, "\n")); err != nil {
+	for line := range strings.SplitSeq(text, "\n") {
+		if err := t.line(line); err != nil {
 			return err
 		}
 	}

@@ -81,14 +81,10 @@ func readNuttcp(text string, r *Report) error {
 	read := func(line, prefix string, kinds []figureLine) (bool, error) {
 		one := &Report{}
 		err := addFigures(one, line, kinds)
-		for _, f := range one.Figures {
-			f.Name = prefix + f.Name
-			r.Figures = append(r.Figures, f)
-		}
+		r.include(prefix, one)
 		return len(one.Figures) > 0, err
 	}
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
+	for line := range strings.SplitSeq(text, "\n") {
 		if side, ok := map[string]string{"nuttcp-t": "transmitter: ", "nuttcp-r": "receiver: "}[strings.Split(line,
 			":")[0]]; ok {
 			if found, err := read(line, side, nuttcpVerbose); err != nil || !found && nuttcpStart.MatchString(line) {

@@ -67,8 +67,8 @@ func readOpenssl(text string, r *Report) error {
 	if strings.Contains(text, "You have chosen to measure elapsed time") {
 		s.rate = "B/s"
 	}
-	for line := range strings.Lines(text) {
-		if err := s.read(strings.TrimRight(line, "\n"), ""); err != nil {
+	for line := range strings.SplitSeq(text, "\n") {
+		if err := s.read(line, ""); err != nil {
 			return err
 		}
 	}

@@ -121,13 +121,10 @@ func readPerfBench(text string, r *Report) error {
 		if err := readPerfSection(name, text[at[1]:end], section); err != nil {
 			return err
 		}
-		for _, f := range section.Figures {
-			if len(starts) > 1 {
-				f.Name = name + ": " + f.Name
-			}
-			r.Figures = append(r.Figures, f)
-		}
-		if len(starts) == 1 {
+		if len(starts) > 1 {
+			r.include(name+": ", section)
+		} else {
+			r.include("", section)
 			r.say("benchmark", name)
 		}
 	}
@@ -138,8 +135,7 @@ func readPerfBench(text string, r *Report) error {
 func readPerfSection(benchmark, text string, r *Report) error {
 	about, took := "", ""
 	functions := 0
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
+	for line := range strings.SplitSeq(text, "\n") {
 		if m := perfAbout.FindStringSubmatch(line); m != nil {
 			about, took = strings.TrimSpace(m[1]+strings.TrimPrefix(m[3]+" "+m[2]+m[4], " ")+m[5]), ""
 			if about == "main" {

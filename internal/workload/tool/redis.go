@@ -61,15 +61,13 @@ func readRedis(text string, r *Report) error {
 		if err := addFigures(part, rest, redisTable); err != nil {
 			return err
 		}
+		test := redisTest.FindStringSubmatch(name)[1]
 		for _, wanted := range []string{"requests", "clients", "100.000%", "rate", "max"} {
 			if len(part.All(wanted)) == 0 {
-				return redisCut(redisTest.FindStringSubmatch(name)[1])
+				return redisCut(test)
 			}
 		}
-		for _, f := range part.Figures {
-			f.Name = quoteless(redisTest.FindStringSubmatch(name)[1]) + ": " + f.Name
-			r.Figures = append(r.Figures, f)
-		}
+		r.include(quoteless(test)+": ", part)
 	}
 	return nil
 }

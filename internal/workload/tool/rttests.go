@@ -46,22 +46,28 @@ func readRTTests(text string, r *Report) error {
 	if hackbenchAny.find(Grep(text, "Time:", "Each sender", "Running in")) == "" {
 		return readCyclictest(text, r)
 	}
-	var groups, descriptors, tasks, messages, bytes, seconds float64
-	err := takeOnce("hackbench", text, pick{hackbenchTasks, []*float64{&groups, &descriptors, &tasks}},
-		pick{hackbenchLoops, []*float64{&messages, &bytes}},
-		pick{hackbenchTime, []*float64{&seconds}})
-	r.seconds("time", seconds)
-	r.add("groups", groups, "1", "")
-	r.add("file descriptors of a group", descriptors, "1", "")
-	r.add("tasks", tasks, "1", "")
-	r.add("messages of each sender", messages, "1", "")
-	r.add("message", bytes, "B", "")
-	return err
+	for _, kind := range []struct {
+		line    *pattern
+		columns []column
+	}{
+		{hackbenchTime, []column{{"time", "s", Lower}}},
+		{hackbenchTasks, []column{{"groups", "1", ""}, {"file descriptors of a group", "1", ""}, {"tasks", "1", ""}}},
+		{hackbenchLoops, []column{{"messages of each sender", "1", ""}, {"message", "B", ""}}},
+	} {
+		m, err := kind.line.once("hackbench", text)
+		if err != nil {
+			return err
+		}
+		for i, c := range kind.columns {
+			r.add(c.name, r.number(m[i+1]), c.unit, c.better)
+		}
+	}
+	return nil
 }
 
 // cyclictestThread is the result of a thread.
 type cyclictestThread struct {
-	id, cycles, least, act, mean, most string
+	cycles, least, act, mean, most string
 }
 
 // wakeUpUnit returns the unit of the times of cyclictest, which prints none: ns with -N, otherwise us. The command
@@ -111,8 +117,8 @@ func readCyclictest(text string, r *Report) error {
 	}
 	t := cyclictestText{r: r, unit: wakeUpUnit(text, least), live: strings.Contains(text, "policy: "),
 		last: map[string]cyclictestThread{}, sums: map[string][]string{}}
-	for line := range strings.Lines(text) {
-		if err := t.line(strings.TrimRight(line, "\n")); err != nil {
+	for line := range strings.SplitSeq(text, "\n") {
+		if err := t.line(line); err != nil {
 			return err
 		}
 	}
@@ -156,7 +162,7 @@ func (t *cyclictestText) line(line string) error {
 		} else if !t.live {
 			return fault.Guestf("the output has two results of thread %s; save each run in its own file", m[1])
 		}
-		t.last[m[1]] = cyclictestThread{m[1], m[3], m[4], m[5], m[6], m[7]}
+		t.last[m[1]] = cyclictestThread{m[3], m[4], m[5], m[6], m[7]}
 	} else if strings.HasPrefix(line, "T:") {
 		return damaged("cyclictest", line)
 	} else if m := cyclictestBin.FindStringSubmatch(line); m != nil {
@@ -169,7 +175,7 @@ func (t *cyclictestText) line(line string) error {
 	} else if m := cyclictestRun.FindStringSubmatch(line); m != nil {
 		t.r.add("thread "+m[1]+": wake-up "+m[2], t.r.number(m[3]), t.unit, Lower)
 	} else if m := semaphoreLine.FindStringSubmatch(line); m != nil {
-		pair := cyclictestThread{"", "", m[3], m[4], m[5], m[6]}
+		pair := cyclictestThread{"", m[3], m[4], m[5], m[6]}
 		return pair.figures(t.r, "from "+m[1]+" to "+m[2]+": ", "us")
 	} else if m := rtCycles.FindStringSubmatch(line); m != nil {
 		t.r.add("cycles", t.r.number(m[1]), "1", "")

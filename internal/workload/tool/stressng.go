@@ -110,8 +110,7 @@ func addStressor(r *Report, name, line string, f []float64) error {
 
 func readStressTable(text string, r *Report) (names []string, err error) {
 	of := ""
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
+	for line := range strings.SplitSeq(text, "\n") {
 		if m := stressRow.FindStringSubmatch(line); m != nil {
 			words := m[2:]
 			if m[8] == "" {
@@ -154,86 +153,88 @@ func readStressYAML(text string, r *Report) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	metrics, _ := doc["metrics"].([]any)
-	for _, item := range metrics {
-		of, ok := item.(map[string]any)
-		if !ok {
-			return nil, fault.Guestf("stress-ng's YAML is damaged: its metrics have %s", Quote(fmt.Sprint(item)))
-		}
-		name := quoteless(fmt.Sprint(of["stressor"]))
-		delete(of, "stressor")
-		var f []float64
-		for _, k := range stressKeys {
-			v, err := Number(fmt.Sprint(of[k.key]))
-			if _, known := of[k.key]; !known && len(f) >= 6 {
-				break // older versions print fewer
+	if metrics := doc["metrics"]; metrics != nil {
+		for _, of := range metrics.items {
+			name := quoteless(of["stressor"])
+			delete(of, "stressor")
+			var f []float64
+			for _, k := range stressKeys {
+				word, known := of[k.key]
+				if !known && len(f) >= 6 {
+					break // older versions print fewer
+				}
+				v, err := Number(word)
+				if err != nil {
+					return nil, fault.Guestf("stress-ng's YAML has no %s of the stressor %s", k.key, name)
+				}
+				delete(of, k.key)
+				f = append(f, v)
 			}
-			if err != nil {
-				return nil, fault.Guestf("stress-ng's YAML has no %s of the stressor %s", k.key, name)
+			if err := addStressor(r, name, name, f); err != nil {
+				return nil, err
 			}
-			delete(of, k.key)
-			f = append(f, v)
+			if err := addKeys(r, name+" ", of); err != nil {
+				return nil, err
+			}
+			names = append(names, name)
 		}
-		if err := addStressor(r, name, name, f); err != nil {
-			return nil, err
-		}
-		if err := addKeys(r, name+" ", of); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
+		metrics.items = nil
 	}
+	delete(doc, "system-info")
 	for _, section := range slices.Sorted(maps.Keys(doc)) {
-		switch of := doc[section].(type) {
-		case map[string]any: // times
-			if section == "system-info" {
-				continue
-			}
-			err = addKeys(r, "", of)
-		case []any: // perfstats
-			if section != "metrics" {
-				err = addStressSection(r, section, of)
-			}
-		default:
-			err = damaged("stress-ng's YAML", section)
-		}
-		if err != nil {
+		if err := addKeys(r, "", doc[section].keys); err != nil { // times
 			return nil, err
+		}
+		for _, of := range doc[section].items { // perfstats
+			prefix := quoteless(of["stressor"]) + ": "
+			delete(of, "stressor")
+			if err := addKeys(r, prefix, of); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return names, nil
 }
 
 var (
-	stressSection = regexp.MustCompile(`^([a-z][a-z-]*):$`)
-	stressItem    = regexp.MustCompile(`^ +(- )?([\w-]+): (.*)$`)
+	stressSectionHead = regexp.MustCompile(`^([a-z][a-z-]*):$`)
+	stressItem        = regexp.MustCompile(`^ +(- )?([\w-]+): (.*)$`)
 )
 
-// stressSections reads the sections of the YAML: each has keys, or a list of items with keys. stress-ng writes no
-// other YAML, and a library would accept what a message in its middle makes of it.
-func stressSections(text string) (map[string]any, error) {
-	doc, section := map[string]any{}, ""
-	var item map[string]any
+// stressSection has keys, or a list of items with keys.
+type stressSection struct {
+	keys  map[string]string
+	items []map[string]string
+}
+
+// stressSections reads the sections of the YAML. stress-ng writes no other YAML, and a library would accept what a
+// message in its middle makes of it.
+func stressSections(text string) (map[string]*stressSection, error) {
+	doc := map[string]*stressSection{}
+	var section *stressSection
+	var item map[string]string // to which the keys belong that follow
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \n")
 		if line == "" || line == "---" {
 			continue
 		}
-		if m := stressSection.FindStringSubmatch(line); m != nil {
-			section, item = m[1], nil
+		if m := stressSectionHead.FindStringSubmatch(line); m != nil {
+			if doc[m[1]] == nil {
+				doc[m[1]] = &stressSection{}
+			}
+			section, item = doc[m[1]], nil
 			continue
 		}
 		m := stressItem.FindStringSubmatch(line)
-		if m == nil || section == "" {
-			return nil, damaged("stress-ng's YAML", line)
-		}
-		list, isList := doc[section].([]any)
 		switch {
-		case m[1] != "" && (isList || doc[section] == nil):
-			item = map[string]any{}
-			doc[section] = append(list, item)
-		case item == nil && doc[section] == nil:
-			item = map[string]any{}
-			doc[section] = item
+		case m == nil || section == nil:
+			return nil, damaged("stress-ng's YAML", line)
+		case m[1] != "" && section.keys == nil:
+			item = map[string]string{}
+			section.items = append(section.items, item)
+		case item == nil && section.keys == nil && section.items == nil:
+			item = map[string]string{}
+			section.keys = item
 		case item == nil || m[1] != "":
 			return nil, damaged("stress-ng's YAML", line)
 		}
@@ -242,26 +243,10 @@ func stressSections(text string) (map[string]any, error) {
 	return doc, nil
 }
 
-// addStressSection adds the figures of a list of stressors, other than their metrics.
-func addStressSection(r *Report, section string, list []any) error {
-	for _, item := range list {
-		of, ok := item.(map[string]any)
-		if !ok {
-			return damaged("stress-ng's YAML", section)
-		}
-		prefix := quoteless(fmt.Sprint(of["stressor"])) + ": "
-		delete(of, "stressor")
-		if err := addKeys(r, prefix, of); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // addKeys adds the numbers of a mapping, whose keys have their unit in their names.
-func addKeys(r *Report, prefix string, of map[string]any) error {
+func addKeys(r *Report, prefix string, of map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(of)) {
-		v, err := Number(fmt.Sprint(of[key]))
+		v, err := Number(of[key])
 		if err != nil {
 			return fmt.Errorf("%s: %w", quoteless(key), err)
 		}

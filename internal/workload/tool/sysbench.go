@@ -115,9 +115,7 @@ func readSysbench(text string, r *Report) error {
 		if err := addFigures(&at, m[0], sysbenchKinds); err != nil {
 			return err
 		}
-		for _, f := range at.Figures {
-			r.add("checkpoint at "+m[1]+" s: "+f.Name, f.Value, f.Unit, f.Better)
-		}
+		r.include("checkpoint at "+m[1]+" s: ", &at)
 	}
 	text = sysbenchCheckpoint.ReplaceAllString(text, "")
 	for _, m := range sysbenchInterval.all(text) {

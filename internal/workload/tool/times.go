@@ -11,11 +11,7 @@ var (
 	// timeWords are what the shell's time and time -p print, and GNU time -f "elapsed %e user %U sys %S".
 	timeShell = regexp.MustCompile(`(?m)^(user|sys)\s+(?:(\d+)m ?)?(\d+(?:\.\d+)?)s?$`)
 	timeNamed = regexp.MustCompile(`\belapsed \d+(?:\.\d+)? (user) (\d+(?:\.\d+)?) (sys) (\d+(?:\.\d+)?)\b`)
-	timeZsh   = regexp.MustCompile(`(?m)(\d+\.\d+)s user (\d+\.\d+)s system (\d+)% cpu (?:\d+:)*\d+(?:\.\d+)? total$`)
-	// GNU time's default and its -v.
-	timeGNU = regexp.MustCompile(`(?m)^(\d+\.\d+)user (\d+\.\d+)system [\d:.]+elapsed (\d+|\?)%CPU \((\d+)avgte` +
-		`xt\+(\d+)avgdata (\d+)maxresident\)k$`)
-	timeFaults  = regexp.MustCompile(`(?m)^(\d+)inputs\+(\d+)outputs \((\d+)major\+(\d+)minor\)pagefaults (\d+)swaps$`)
+	// GNU time -v.
 	timeVerbose = regexp.MustCompile(`(?m)^\t([A-Z][^\n:]*?)(?: \((seconds|kbytes|bytes)\))?: (\d+(?:\.\d+)?)(%?)$`)
 )
 
@@ -62,17 +58,21 @@ var timeReal = regexp.MustCompile(`(?m)^real\s+(?:\d+m ?)?\d+(?:\.\d+)?s?$`)
 
 // gnuTimes are the figures of GNU time's two lines, and of zsh's.
 var gnuTimes = []figureLine{
-	{timeZsh, "", []column{{"user time", "s", Lower}, {"system time", "s", Lower}, {"CPU", "%", ""}}},
-	{timeGNU, "", []column{{"user time", "s", Lower}, {"system time", "s", Lower}, {"CPU", "%", ""},
-		{"average text", "KiB", Lower}, {"average data", "KiB", Lower}, {"max resident set", "KiB", Lower}}},
-	{timeFaults, "", []column{{"inputs", "1", Lower}, {"outputs", "1", Lower}, {"major page faults", "1", Lower},
-		{"minor page faults", "1", Lower}, {"swaps", "1", Lower}}},
+	row(`^(\d+\.\d+)user (\d+\.\d+)system [\d:.]+elapsed (\d+|\?)%CPU \((\d+)avgtext\+(\d+)avgdata (\d+)maxresident\)k$`,
+		column{"user time", "s", Lower}, column{"system time", "s", Lower}, column{"CPU", "%", ""},
+		column{"average text", "KiB", Lower}, column{"average data", "KiB", Lower}, column{"max resident set", "KiB", Lower}),
+	row(`^(\d+)inputs\+(\d+)outputs \((\d+)major\+(\d+)minor\)pagefaults (\d+)swaps$`, column{"inputs", "1", Lower},
+		column{"outputs", "1", Lower}, column{"major page faults", "1", Lower}, column{"minor page faults", "1", Lower},
+		column{"swaps", "1", Lower}),
+	row(`(\d+\.\d+)s user (\d+\.\d+)s system (\d+)% cpu (?:\d+:)*\d+(?:\.\d+)? total$`, column{"user time", "s", Lower},
+		column{"system time", "s", Lower}, column{"CPU", "%", ""}),
 }
 
 func withGNUTimes(r *Report, text string) error {
-	if short, long := len(timeGNU.FindAllString(text, -1)), len(timeFaults.FindAllString(text, -1)); short != long {
+	short, long := gnuTimes[0].line.FindAllString(text, -1), gnuTimes[1].line.FindAllString(text, -1)
+	if len(short) != len(long) {
 		return fault.Guestf("the output has %d first lines of GNU time, but %d second ones: it is cut off or damaged",
-			short, long)
+			len(short), len(long))
 	}
 	if err := addFigures(r, text, gnuTimes); err != nil {
 		return err

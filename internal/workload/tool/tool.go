@@ -79,6 +79,14 @@ func (r *Report) addAs(factor float64, name string, v float64, unit string, bett
 	r.Figures = append(r.Figures, Figure{name, v, unit, better, factor})
 }
 
+// include adds the figures of a part of the output, with a prefix to their names.
+func (r *Report) include(prefix string, part *Report) {
+	for _, f := range part.Figures {
+		f.Name = prefix + f.Name
+		r.Figures = append(r.Figures, f)
+	}
+}
+
 func (r *Report) seconds(name string, v float64) { r.add(name, v, "s", Lower) }
 
 // number parses a word as Number does. Read returns the first error, whatever the reader does with the 0.
@@ -127,10 +135,8 @@ func (r *Report) All(name string) []Figure {
 
 // Value returns the first figure of that name as printed, or 0 if there is none.
 func (r *Report) Value(name string) float64 {
-	for _, f := range r.Figures {
-		if f.Name == name {
-			return f.Value
-		}
+	if all := r.All(name); len(all) > 0 {
+		return all[0].Value
 	}
 	return 0
 }
@@ -138,19 +144,16 @@ func (r *Report) Value(name string) float64 {
 // One returns the figure of that name. It is an error if the output has none, or several. A tool
 // may print a figure in several units; the first counts.
 func (r *Report) One(name string) (Figure, error) {
+	all := r.All(name)
 	n := 0
-	var first Figure
-	for _, f := range r.All(name) {
-		if n == 0 {
-			first = f
-		}
-		if f.Unit == first.Unit {
+	for _, f := range all {
+		if f.Unit == all[0].Unit {
 			n++
 		}
 	}
 	switch {
 	case n == 1:
-		return first, nil
+		return all[0], nil
 	case n > 1:
 		return Figure{}, fault.Guestf("the output of %s has %d figures %s instead of one; save each run in its own file",
 			r.Tool, n, Quote(name))
@@ -249,12 +252,6 @@ func (t Tool) Read(text string, wanted ...string) (*Report, error) {
 	return r, nil
 }
 
-// pick is a line that must occur once in the output of a tool, and the destinations of its numbers.
-type pick struct {
-	line *pattern
-	to   []*float64
-}
-
 // notOnce is the error for a line that a tool prints once.
 func notOnce(tool, word string, n int) error {
 	if n == 0 {
@@ -263,22 +260,13 @@ func notOnce(tool, word string, n int) error {
 	return fault.Guestf("%d lines with %q instead of one: this is not the complete output of one run of %s", n, word, tool)
 }
 
-// takeOnce finds each of the lines and reads its numbers.
-func takeOnce(tool, text string, picks ...pick) error {
-	for _, p := range picks {
-		m := p.line.all(text)
-		if len(m) != 1 {
-			return notOnce(tool, p.line.word, len(m))
-		}
-		f, err := Numbers(m[0][1:]...)
-		if err != nil {
-			return err
-		}
-		for i, to := range p.to {
-			*to = f[i]
-		}
+// once returns the submatches of a line that a tool prints once.
+func (p *pattern) once(tool, text string) ([]string, error) {
+	m := p.all(text)
+	if len(m) != 1 {
+		return nil, notOnce(tool, p.word, len(m))
 	}
-	return nil
+	return m[0], nil
 }
 
 // quoteless returns a tool's word in a form fit to be part of a name.

@@ -81,10 +81,7 @@ func readUnixbench(text string, r *Report) error {
 		if copies := text[m[2]:m[3]]; copies != "1" && len(at) > 1 {
 			prefix = copies + " copies: "
 		}
-		for _, f := range of.Figures {
-			f.Name = prefix + f.Name
-			r.Figures = append(r.Figures, f)
-		}
+		r.include(prefix, &of)
 	}
 	return nil
 }

@@ -30,16 +30,12 @@ var (
 		figures(`^Decompressed Size: .*\((\d+) B\)`, "size", "B", ""),
 		figures(`^Ratio: ([\d.]+)$`, "ratio", "1", Higher),
 	}
-
-	zstdBytes = map[string]float64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 )
 
 // readZstd reads what zstd says of files that it compressed, decompressed, tested or listed, and of its own benchmark.
 func readZstd(text string, r *Report) error {
 	for _, m := range zstdPacked.FindAllStringSubmatch(text, -1) {
-		if err := zstdAdd(r, []zstdFigure{{"share", m[1], "%"}, {"size", m[2], m[3]}, {"packed", m[4], m[5]}}); err != nil {
-			return err
-		}
+		zstdAdd(r, []zstdFigure{{"share", m[1], "%"}, {"size", m[2], m[3]}, {"packed", m[4], m[5]}})
 		// The share has two decimals, abbreviated sizes have three digits.
 		of := r.Figures[len(r.Figures)-3:]
 		if share := 100 * of[2].In("B") / of[1].In("B"); math.Abs(share-of[0].Value) > 0.006+share/50 {
@@ -47,14 +43,10 @@ func readZstd(text string, r *Report) error {
 		}
 	}
 	for _, m := range zstdList.FindAllStringSubmatch(text, -1) {
-		if err := zstdAdd(r, []zstdFigure{{"frames", m[1], "1"}, {"skipped frames", m[2], "1"}, {"packed", m[3], m[4]},
-			{"size", m[5], m[6]}, {"ratio", m[7], "1"}}); err != nil {
-			return err
-		}
+		zstdAdd(r, []zstdFigure{{"frames", m[1], "1"}, {"skipped frames", m[2], "1"}, {"packed", m[3], m[4]},
+			{"size", m[5], m[6]}, {"ratio", m[7], "1"}})
 	}
-	if err := zstdBenchmark(r, text); err != nil {
-		return err
-	}
+	zstdBenchmark(r, text)
 	rest := lineTool{failed: regexp.MustCompile(`(?m)^(?:zstd: |Incorrect |.* error |.*\b[Ff]ailed).*$`),
 		lines: append([]figureLine{zstdFiles, zstdTook, zstdMemory, zstdUnpacked}, zstdListed...),
 		check: zstdComplete}
@@ -64,19 +56,17 @@ func readZstd(text string, r *Report) error {
 // zstdFigure is a figure as it is printed.
 type zstdFigure struct{ name, value, unit string }
 
-func zstdAdd(r *Report, printed []zstdFigure) error {
+func zstdAdd(r *Report, printed []zstdFigure) {
 	better := map[string]Better{"share": Lower, "packed": Lower, "ratio": Higher}
 	for _, p := range printed {
-		r.addAs(zstdBytes[p.unit], p.name, r.number(p.value), p.unit, better[p.name])
+		r.add(p.name, r.number(p.value), p.unit, better[p.name])
 	}
-	return nil
 }
 
 // zstdBenchmark reads the last line of each level.
-func zstdBenchmark(r *Report, text string) error {
+func zstdBenchmark(r *Report, text string) {
 	var last []string
-	for line := range strings.Lines(Grep(text, "#", " -> ")) {
-		line = strings.TrimRight(line, "\n")
+	for line := range strings.SplitSeq(Grep(text, "#", " -> "), "\n") {
 		if m := zstdSpeed.FindStringSubmatch(line); m != nil {
 			last = m
 		}
@@ -93,7 +83,6 @@ func zstdBenchmark(r *Report, text string) error {
 		r.add(name+"decompression", f[4], "MB/s", Higher)
 		last = nil
 	}
-	return nil
 }
 
 // zstdComplete returns an error if only a part of what zstd says together is there.

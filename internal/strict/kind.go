@@ -358,10 +358,12 @@ func Scalar[V any](want string, s Schema, parse func(string) (V, error), format 
 // Verbatim is a Scalar that stays as it is in the file. check says what is wrong with it; nil: nothing ever is.
 func Verbatim(want string, s Schema, check func(string) error, forms ...Form) Kind[string] {
 	return Scalar(want, s, func(s string) (string, error) {
-		if check == nil {
-			return s, nil
+		if check != nil {
+			if err := check(s); err != nil {
+				return "", err
+			}
 		}
-		return s, check(s)
+		return s, nil
 	}, func(s string) any { return s }, forms...)
 }
 

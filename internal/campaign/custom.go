@@ -89,7 +89,7 @@ var (
 		func(f float64) any { return f }, strict.Integer, strict.Float)
 
 	fileNameKind = strict.Verbatim("the name of a file", strict.Schema{"type": "string", "pattern": filePattern},
-		form(isFileName, "up to 100 letters, digits and any of _.-, without a directory"), strict.Text)
+		strict.Rule(isFileName, "up to 100 letters, digits and any of _.-, without a directory"), strict.Text)
 
 	fileTextKind = strict.Verbatim("text", strict.Schema{"type": "string", "maxLength": maxFileText},
 		func(s string) error {

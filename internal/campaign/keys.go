@@ -93,16 +93,6 @@ func below(dir string) func(string) error {
 	}
 }
 
-// form checks that a word has a form, which the error explains.
-func form(has func(string) bool, explained string) func(string) error {
-	return func(s string) error {
-		if !has(s) {
-			return fmt.Errorf("%s is not one: %s", strict.Quote(s), explained)
-		}
-		return nil
-	}
-}
-
 var flavorKeys = []strict.Key[model.Flavor]{
 	strict.FieldOr("vcpus", "Virtual CPUs of the guest; natively, the CPUs that it may use.",
 		strict.Whole[int](1, model.MaxCPUs), func(f *model.Flavor) *int { return &f.VCPUs }, 1),
@@ -196,7 +186,7 @@ var recreateKind = strict.Scalar("a number of passes, or auto",
 
 var packageKind = strict.Verbatim("the name of a Debian package",
 	strict.Schema{"type": "string", "pattern": packagePattern},
-	form(isPackage, "lower-case letters, digits, dots and the signs + and -"), strict.Text)
+	strict.Rule(isPackage, "lower-case letters, digits, dots and the signs + and -"), strict.Text)
 
 var imageKeys = []strict.Key[Image]{
 	strict.Field("non_free", "Allow packages from Debian's contrib and non-free in the image; their licences restrict "+

@@ -27,7 +27,8 @@ var isValue = regexp.MustCompile(valuePattern).MatchString
 // paramKey is the key of a workload's parameters: in a file each has one or more
 // values, in the canonical form one.
 var paramKey = func() strict.Key[Workload] {
-	word := strict.Verbatim("a word or a number", anyWord, form(isValue, "up to 40 letters, digits and any of _.+-"),
+	word := strict.Verbatim("a word or a number", anyWord,
+		strict.Rule(isValue, "up to 40 letters, digits and any of _.+-"),
 		strict.Text, strict.Integer, strict.Float, strict.Bool)
 	values := strict.Shorthand(strict.List("values", maxSweep, word), word, func(s string) []string { return []string{s} })
 	one := strict.Kind[sweep]{

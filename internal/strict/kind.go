@@ -261,14 +261,7 @@ const (
 var IsName = regexp.MustCompile(namePattern).MatchString
 
 // Name is a name that a file gives to something, or by which it refers to it.
-var Name = Scalar("a valid name", Schema{"type": "string", "pattern": namePattern},
-	func(s string) (string, error) {
-		if !IsName(s) {
-			return "", fmt.Errorf("%s is not one: %s", Quote(s), nameRule)
-		}
-		return s, nil
-	},
-	func(s string) any { return s }, Text)
+var Name = Verbatim("a valid name", Schema{"type": "string", "pattern": namePattern}, Rule(IsName, nameRule), Text)
 
 // Named is a mapping from names to items, read into a slice in its order.
 func Named[V any](what string, limit int, item Kind[V], name func(*V) *string) Kind[[]V] {
@@ -365,6 +358,16 @@ func Verbatim(want string, s Schema, check func(string) error, forms ...Form) Ki
 		}
 		return s, nil
 	}, func(s string) any { return s }, forms...)
+}
+
+// Rule is a check for Verbatim; the error of a word that does not keep to the rule says what the rule is.
+func Rule(keeps func(string) bool, rule string) func(string) error {
+	return func(s string) error {
+		if !keeps(s) {
+			return fmt.Errorf("%s is not one: %s", Quote(s), rule)
+		}
+		return nil
+	}
 }
 
 // OneOf is one of a few fixed words.

@@ -26,6 +26,19 @@ var thingKind = Object("a thing", []Key[thing]{
 	Field("any", "Anything.", Any, func(t *thing) *any { return &t.Any }),
 })
 
+// TestRefusedItem: an item that its check refuses is an error, and its text is empty, so that nothing goes on with it.
+func TestRefusedItem(t *testing.T) {
+	kind := Object("names", []Key[[]string]{Field("names", "", List("names", 3, Name),
+		func(l *[]string) *[]string { return l })})
+	list, r, _ := Read("f.yaml", []byte("names: [good, not/good]\n"), kind)
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), `"not/good" is not one: `+nameRule) {
+		t.Errorf("%v", err)
+	}
+	if len(list) != 2 || list[0] != "good" || list[1] != "" {
+		t.Errorf("%q", list)
+	}
+}
+
 // TestHugeFile: files unlike any real one are refused in seconds, although parts of the
 // YAML parser are quadratic. The bound leaves room for the race detector on a busy
 // machine.

@@ -18,9 +18,8 @@ type pairing struct {
 	before, after Side
 	alpha, delta  float64
 	all           bool
-	// How much the controls' contrasts changed between the sides, and what they were within the runs.
-	between, within map[group][]stats.Interval
-	fewGuests       bool // of a run whose own interval was used
+	placebos      map[group]stats.Placebo
+	fewGuests     bool // of a run whose own interval was used
 }
 
 // group identifies the overheads that share a placebo: those of one class of metrics
@@ -110,7 +109,7 @@ func (p *pairing) overhead(c analyze.Comparison) (ch Change, ok bool, err error)
 	}
 	guarded := true
 	if !overRuns {
-		if iv, err = p.inside(&ch, before, after); err != nil || ch.Why != "" {
+		if iv, err = p.within(&ch, before, after); err != nil || ch.Why != "" {
 			return ch, true, err
 		}
 		placebo := p.placebo(groupOf(p.before.Runs[0], c))
@@ -201,9 +200,9 @@ func (p *pairing) estimate(ch *Change, before, after []figure) (iv stats.Interva
 	return iv, true, err
 }
 
-// inside is the interval from the variation within the runs, without placebo
+// within is the interval from the variation within the runs, without placebo
 // inflation; or it says in ch.Why why there is none.
-func (p *pairing) inside(ch *Change, before, after []figure) (stats.Interval, error) {
+func (p *pairing) within(ch *Change, before, after []figure) (stats.Interval, error) {
 	for _, f := range slices.Concat(before, after) {
 		if f.Units < minUnits {
 			ch.Why = fmt.Sprintf("%s has too few blocks", f.run.Name)
@@ -265,9 +264,11 @@ func rounds(of []figure) bool {
 	return !slices.ContainsFunc(of, func(f figure) bool { return !f.run.rounds || f.Scope != analyze.ScopeGuests })
 }
 
-// findPlacebos finds the contrasts of the controls.
+// findPlacebos finds how much the contrasts of the controls changed between the
+// sides, or within the runs if that is more. The former alone has few values, and
+// leads to twice as many false claims that are due to single guests.
 func (p *pairing) findPlacebos() error {
-	p.between, p.within = map[group][]stats.Interval{}, map[group][]stats.Interval{}
+	between, within := map[group][]stats.Interval{}, map[group][]stats.Interval{}
 	for _, c := range p.before.Runs[0].Result.Comparisons {
 		k := key{c.Workload, c.Metric, c.Arm}
 		before, after := p.before.figures(k), p.after.figures(k)
@@ -278,7 +279,7 @@ func (p *pairing) findPlacebos() error {
 			continue
 		}
 		var ch Change
-		iv, err := p.inside(&ch, before, after)
+		iv, err := p.within(&ch, before, after)
 		if err != nil {
 			return err
 		}
@@ -286,23 +287,27 @@ func (p *pairing) findPlacebos() error {
 			continue
 		}
 		g := groupOf(p.before.Runs[0], c)
-		p.between[g] = append(p.between[g], iv)
+		between[g] = append(between[g], iv)
 		for _, f := range slices.Concat(before, after) {
-			p.within[g] = append(p.within[g], f.own)
+			within[g] = append(within[g], f.own)
+		}
+	}
+	p.placebos = map[group]stats.Placebo{}
+	for g, of := range between {
+		p.placebos[g] = stats.NewPlacebo(of)
+		if w := stats.NewPlacebo(within[g]); w.Phi2 > p.placebos[g].Phi2 {
+			p.placebos[g] = w
 		}
 	}
 	return nil
 }
 
-// placebo is that of a group between the sides, or within the runs if that is more. The
-// former alone has few values, and leads to twice as many false claims that are due to
-// single guests. Without any, nothing is widened.
+// placebo is that of a group; without any, nothing is widened.
 func (p *pairing) placebo(g group) stats.Placebo {
-	between, within := stats.NewPlacebo(p.between[g]), stats.NewPlacebo(p.within[g])
-	if within.Phi2 > between.Phi2 {
-		return within
+	if of, ok := p.placebos[g]; ok {
+		return of
 	}
-	return between
+	return stats.NewPlacebo(nil)
 }
 
 // doubt says why nothing may be claimed from these figures; "" if it may.

@@ -281,8 +281,8 @@ func findCeiling(a *analysis) (out []Finding) {
 			math.Abs(c.est.Estimate) > ceilingSame {
 			continue
 		}
-		arm, ok := a.waiting(c.Workload, c.arm)
-		base, ok2 := a.waiting(c.Workload, c.base)
+		arm, ok := a.waiting(c.Workload, c.metric, c.arm)
+		base, ok2 := a.waiting(c.Workload, c.metric, c.base)
 		if !ok || !ok2 {
 			continue
 		}
@@ -293,28 +293,39 @@ func findCeiling(a *analysis) (out []Finding) {
 	return out
 }
 
-// pace describes an arm's trials: their median time in seconds, the relative spread about it, and
-// the CPUs used. The spread is 1.4826 times the median absolute deviation (the standard deviation
-// for Gaussian noise), so that a delayed trial does not hide a limit.
+// pace describes an arm's trials: their median time in seconds, the relative spread of their times or of the
+// metric, whichever is wider, and the CPUs used.
 type pace struct{ timed, spread, cpu float64 }
 
-// waiting reports whether an arm's trials were steady and mostly idle.
-func (a *analysis) waiting(workload string, arm int) (p pace, ok bool) {
+// waiting reports whether an arm's trials were steady and mostly idle. The metric must be steady, too: it may be of
+// a part of the trial, as a bandwidth is that the program measured, while the time is mostly that of its start.
+func (a *analysis) waiting(workload string, metric, arm int) (p pace, ok bool) {
 	timed, cpu := common(a.probe(workload, model.ProbeTimed, arm), a.probe(workload, model.ProbeGuestGroupCPU, arm))
-	values := timed.values()
-	middle, err := stats.Quantile(values, 0.5)
-	if len(timed) < 3 || err != nil || middle <= 0 {
+	if len(timed) < 3 {
 		return p, false
+	}
+	middle, spread := spreadOf(timed.values())
+	_, ofMetric := spreadOf(a.metrics.at(metric, arm).values())
+	p = pace{middle, max(spread, ofMetric), cpu.sum() / timed.sum()}
+	return p, p.spread < ceilingSteady && p.cpu < ceilingCPU
+}
+
+// spreadOf returns the median of positive values, and their relative spread about it: 1.4826 times the median
+// absolute deviation (the standard deviation for Gaussian noise), so that a delayed trial does not hide a limit. The
+// spread is infinite if there is no such median.
+func spreadOf(values []float64) (middle, spread float64) {
+	middle, err := stats.Quantile(values, 0.5)
+	if err != nil || middle <= 0 {
+		return 0, math.Inf(1)
 	}
 	for i, v := range values {
 		values[i] = math.Abs(v - middle)
 	}
 	deviation, err := stats.Quantile(values, 0.5)
 	if err != nil {
-		return p, false
+		return middle, math.Inf(1)
 	}
-	p = pace{middle, 1.4826 * deviation / middle, cpu.sum() / timed.sum()}
-	return p, p.spread < ceilingSteady && p.cpu < ceilingCPU
+	return middle, 1.4826 * deviation / middle
 }
 
 // baselineArm returns the arm that an arm is compared with; self: the arm is a baseline or the

@@ -327,6 +327,12 @@ func TestFindings(t *testing.T) {
 		{"ceiling", func(f *fake) { f.disk(1, 1, 0.2, 0.3) }, "ceiling", Warning, "lxc and native both wrote 100 MB/s"},
 		{"no ceiling: one is busy", func(f *fake) { f.disk(1, 1, 0.2, 0.8) }, "", "", ""},
 		{"no ceiling: not steady", func(f *fake) { f.disk(1, 1.5, 0.2, 0.3) }, "", "", ""},
+		{"no ceiling: only the rest of the trial is steady", func(f *fake) {
+			f.disk(1, 1, 0.2, 0.3)
+			for _, arm := range []int{native, control, lxc} {
+				f.each(0, arm, func(o *dataset.Observation) { o.Value *= 1 + 0.2*float64(o.Block%2) })
+			}
+		}, "", "", ""},
 		{"no ceiling: beside neighbours", func(f *fake) {
 			f.disk(1, 1, 0.2, 0.3)
 			for i := range f.Arms {

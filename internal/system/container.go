@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // GroupGuest is a guest whose processes all run on the host's kernel in the site's control group:
-// a container of any kind. Its first process is one that StartProcess started. Freezing the group
+// a container of any kind. Its first process is one that Site.Start started. Freezing the group
 // freezes the guest, and killing the group ends it.
 type GroupGuest struct {
 	*Process
@@ -54,14 +55,9 @@ func (g *GroupGuest) Thaw(context.Context) error   { return g.site.Group.Thaw() 
 
 func (g *GroupGuest) Close() error {
 	g.once.Do(func() {
-		steps := []func() error{g.Kill, g.site.Group.Remove, g.after}
-		for _, step := range steps {
-			if step == nil {
-				continue
-			}
-			if err := step(); err != nil && g.err == nil {
-				g.err = err
-			}
+		g.err = cmp.Or(g.Kill(), g.site.Group.Remove())
+		if g.after != nil {
+			g.err = cmp.Or(g.err, g.after())
 		}
 	})
 	return g.err

@@ -81,25 +81,19 @@ func Prepare(ctx context.Context, d Driver, h *Host, name string, ask Request) (
 
 // Start creates the guest of a prepared machine and waits for its agent. After an error the machine
 // is closed.
-func (m *Machine) Start(ctx context.Context) error {
-	if err := m.start(ctx); err != nil {
-		return m.giveUp(ctx, "starting", err)
-	}
-	return nil
-}
+func (m *Machine) Start(ctx context.Context) error { return m.giveUp(ctx, "starting", m.start(ctx)) }
 
 // Settle reads how a started guest is confined, and applies what its control group gets only now: a
 // capped boot takes minutes on some systems and measures nothing. After an error the machine is
 // closed.
-func (m *Machine) Settle(ctx context.Context) error {
-	if err := m.settle(ctx); err != nil {
-		return m.giveUp(ctx, "starting", err)
-	}
-	return nil
-}
+func (m *Machine) Settle(ctx context.Context) error { return m.giveUp(ctx, "starting", m.settle(ctx)) }
 
-// giveUp closes a machine that failed in doing this, and returns why with the end of its log.
+// giveUp closes a machine that failed in doing this, and returns why with the end of its log. It does nothing if err
+// is nil.
 func (m *Machine) giveUp(ctx context.Context, doing string, err error) error {
+	if err == nil {
+		return nil
+	}
 	left := m.Close()
 	log := ""
 	if m.Guest != nil { // closed above, so its log is complete
@@ -420,33 +414,28 @@ func (m *Machine) Close() error {
 	}
 	m.closed = true
 	var errs []error
-	add := func(err error) {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
 	begin := time.Now()
 	if m.Agent != nil {
 		m.Agent.Close()
 	}
 	if m.Guest != nil {
-		add(m.Guest.Close())
+		errs = append(errs, m.Guest.Close())
 	}
 	s := m.Site
 	if s.Group != nil {
-		add(s.Group.Remove())
+		errs = append(errs, s.Group.Remove())
 	}
 	m.StopTime = time.Since(begin)
 	if s.Port != nil {
-		add(s.Port.Close())
+		errs = append(errs, s.Port.Close())
 	}
 	if s.DataDir != "" {
-		add(Unmount(s.DataDir))
+		errs = append(errs, Unmount(s.DataDir))
 	}
 	if s.Volume != nil {
-		add(s.Volume.Close())
+		errs = append(errs, s.Volume.Close())
 	}
-	add(os.RemoveAll(m.savedIn))
+	errs = append(errs, os.RemoveAll(m.savedIn))
 	if s.Dir != "" {
 		// A runtime that failed at the wrong moment leaves mounts, whose files are not the guest's to remove.
 		var err error
@@ -456,7 +445,7 @@ func (m *Machine) Close() error {
 		if err == nil {
 			err = os.RemoveAll(s.Dir)
 		}
-		add(err)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -62,11 +62,6 @@ type Command struct {
 	stdin, stdout *os.File // nil: no input, and output to the log
 }
 
-// StartProcess is Start for argv with extra files; root is the new root directory, or "".
-func (s *Site) StartProcess(root string, argv []string, extra ...*os.File) (*Process, error) {
-	return s.Start(Command{Root: root, Argv: argv, Files: extra})
-}
-
 // Start starts a process in the site's control group, with the agent's stream at AgentFD. Its log
 // keeps the end of its output.
 func (s *Site) Start(c Command) (*Process, error) {
@@ -163,6 +158,20 @@ func StreamPair() (net.Conn, *os.File, error) {
 	return conn, theirs, nil
 }
 
+// ConnPair is StreamPair with a connection at both ends.
+func ConnPair() (ours, theirs net.Conn, err error) {
+	ours, file, err := StreamPair()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close() // FileConn has its own copy
+	if theirs, err = net.FileConn(file); err != nil {
+		ours.Close()
+		return nil, nil, fault.Hostf("a stream to the guest: %w", err)
+	}
+	return ours, theirs, nil
+}
+
 // stdioPair returns a connection and the standard input and output of a process at its other end. The caller
 // closes all three.
 func stdioPair() (ours net.Conn, stdin, stdout *os.File, err error) {
@@ -187,17 +196,12 @@ type pipes struct {
 
 func (p pipes) Write(b []byte) (int, error)        { return p.to.Write(b) }
 func (p pipes) Close() error                       { return errors.Join(p.to.Close(), p.File.Close()) }
-func (p pipes) LocalAddr() net.Addr                { return pipeAddr{} }
-func (p pipes) RemoteAddr() net.Addr               { return pipeAddr{} }
+func (p pipes) LocalAddr() net.Addr                { return addr("tare") }
+func (p pipes) RemoteAddr() net.Addr               { return addr("guest") }
 func (p pipes) SetWriteDeadline(t time.Time) error { return p.to.SetWriteDeadline(t) }
 func (p pipes) SetDeadline(t time.Time) error {
 	return errors.Join(p.SetReadDeadline(t), p.SetWriteDeadline(t))
 }
-
-type pipeAddr struct{}
-
-func (pipeAddr) Network() string { return "pipe" }
-func (pipeAddr) String() string  { return "guest" }
 
 // Conn, Exited, Log and CommandLine are those of Guest.
 func (p *Process) Conn() net.Conn          { return p.conn }

@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -22,7 +21,6 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/agent/server"
-	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/system"
@@ -125,7 +123,7 @@ func (d *Driver) Create(_ context.Context, s *system.Site) (system.Guest, error)
 		d.event("cannot create", s.ID)
 		return nil, err
 	}
-	ours, theirs, pairErr := connect()
+	ours, theirs, pairErr := system.ConnPair()
 	if pairErr != nil {
 		return nil, pairErr
 	}
@@ -153,20 +151,6 @@ func (d *Driver) Create(_ context.Context, s *system.Site) (system.Guest, error)
 		}
 	}()
 	return g, nil
-}
-
-// connect returns the host's and the guest's end of a stream.
-func connect() (ours, theirs net.Conn, err error) {
-	ours, file, err := system.StreamPair()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer file.Close() // FileConn has its own copy
-	if theirs, err = net.FileConn(file); err != nil {
-		ours.Close()
-		return nil, nil, fault.Hostf("%w", err)
-	}
-	return ours, theirs, nil
 }
 
 // Events returns the requests to the guests, in order: "create", "cannot create", "run", "freeze",

@@ -139,7 +139,7 @@ func (d *Driver) Restore(ctx context.Context, s *system.Site, dir string) (syste
 	if _, err := os.Stat(filepath.Join(dir, "guest")); err != nil {
 		return nil, fault.Hostf("%w", err)
 	}
-	ours, theirs, err := connect()
+	ours, theirs, err := system.ConnPair()
 	if err != nil {
 		return nil, err
 	}

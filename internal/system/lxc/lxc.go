@@ -48,10 +48,10 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 	}
 	// Runs in the foreground, so that the monitor is our child and the container's first
 	// process inherits the agent's stream.
-	p, err := s.StartProcess("", []string{
+	p, err := s.Start(system.Command{Argv: []string{
 		"lxc-start", "--foreground", "--lxcpath", s.Dir, "--name", "guest", "--rcfile", file,
 		"--logpriority", "WARN", "--logfile", "/dev/stderr",
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,11 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -170,12 +172,9 @@ func (r *root) devices() error {
 
 func (r *root) unmount() error {
 	var first error
-	for len(r.mounts) > 0 {
-		last := len(r.mounts) - 1
-		if err := system.Unmount(r.mounts[last]); err != nil && first == nil {
-			first = err
-		}
-		r.mounts = r.mounts[:last]
+	for _, dir := range slices.Backward(r.mounts) {
+		first = cmp.Or(first, system.Unmount(dir))
 	}
+	r.mounts = nil
 	return first
 }

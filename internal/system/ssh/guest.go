@@ -198,15 +198,9 @@ func readLine(r io.Reader) (string, error) {
 
 // connect turns the session's pipes into the agent's stream.
 func (g *guest) connect(stdin io.WriteCloser, stdout io.Reader) error {
-	ours, file, err := system.StreamPair()
+	ours, theirs, err := system.ConnPair()
 	if err != nil {
 		return err
-	}
-	defer file.Close() // FileConn has its own copy
-	theirs, err := net.FileConn(file)
-	if err != nil {
-		ours.Close()
-		return fault.Hostf("a stream to the guest: %w", err)
 	}
 	g.conn, g.theirs = ours, theirs
 	go func() {

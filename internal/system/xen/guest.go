@@ -158,20 +158,14 @@ func (g *guest) Close() error {
 // end ends everything of the guest but its site.
 func (g *guest) end() error {
 	var errs []error
-	add := func(err error) {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
 	// A domain cannot disappear while its page is mapped here.
 	if g.console != nil {
-		add(g.console.Close())
+		errs = append(errs, g.console.Close())
 	}
 	if g.store != nil {
-		add(g.destroy())
-		add(g.store.Close())
+		errs = append(errs, g.destroy(), g.store.Close())
 	}
-	add(g.Kill())
+	errs = append(errs, g.Kill())
 	g.root.close()
 	return errors.Join(errs...)
 }

@@ -1,8 +1,10 @@
 package system
 
 import (
+	"context"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // ToolDir is where scripts install programs that distributions lack, or have in too old a version.
@@ -14,4 +16,11 @@ func FindTool(name string) (string, error) {
 		return path, nil
 	}
 	return exec.LookPath(name)
+}
+
+// Version returns the first line that a program prints when it is called with --version.
+func Version(ctx context.Context, program string) (string, error) {
+	out, err := exec.CommandContext(ctx, program, "--version").Output()
+	first, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimSpace(first), err
 }

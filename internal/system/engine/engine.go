@@ -10,8 +10,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"strings"
 	"sync"
 
 	"github.com/tare-bench/tare/internal/model"
@@ -48,12 +46,11 @@ func (d *Driver) Capabilities() system.Capabilities {
 func (d *Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 	st := system.Status{Usable: true, Versions: map[string]string{}}
 	for _, p := range d.programs {
-		out, err := exec.CommandContext(ctx, p, "--version").Output()
+		version, err := system.Version(ctx, p)
 		if err != nil {
 			return system.Unusable(fmt.Sprintf("%s is not installed: %v", d.name, err), "apt-get install "+d.pkg)
 		}
-		first, _, _ := strings.Cut(string(out), "\n")
-		st.Versions[p] = first
+		st.Versions[p] = version
 	}
 	st.Proof = st.Versions[d.programs[0]] + ", to be started by tare for itself"
 	return st

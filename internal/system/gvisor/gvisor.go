@@ -68,19 +68,18 @@ func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
 	if err != nil {
 		return system.Unusable(fmt.Sprintf("gVisor is not installed: %v", err), remedy)
 	}
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	version, err := system.Version(ctx, path)
 	if err != nil {
 		return system.Unusable(fmt.Sprintf("%s --version: %v", path, err), remedy)
 	}
-	first, _, _ := strings.Cut(string(out), "\n")
 	// runsc has the flag since 2023. Debian 12's runsc is older and lacks system calls that
 	// Debian's own programs make.
 	usage, _ := exec.CommandContext(ctx, path, "help", "run").Output()
 	if !strings.Contains(string(usage), "-pass-fd") {
-		return system.Unusable(fmt.Sprintf("%s (%s) is too old", path, first), remedy)
+		return system.Unusable(fmt.Sprintf("%s (%s) is too old", path, version), remedy)
 	}
-	return system.Status{Usable: true, Proof: path + ": " + first,
-		Versions: map[string]string{program: strings.TrimPrefix(first, "runsc version ")}}
+	return system.Status{Usable: true, Proof: path + ": " + version,
+		Versions: map[string]string{program: strings.TrimPrefix(version, "runsc version ")}}
 }
 
 func (d Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {

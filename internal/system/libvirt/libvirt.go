@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -80,11 +79,10 @@ const remedy = "apt-get install libvirt-daemon-system libvirt-daemon-driver-qemu
 const probeTimeout = time.Minute
 
 func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
-	out, err := exec.CommandContext(ctx, "libvirtd", "--version").Output()
+	version, err := system.Version(ctx, "libvirtd")
 	if err != nil {
 		return system.Unusable(fmt.Sprintf("libvirtd is not installed: %v", err), remedy)
 	}
-	version := strings.TrimSpace(string(out))
 	for _, dir := range state {
 		if _, err := os.Stat(dir); err != nil {
 			return system.Unusable(fmt.Sprintf("libvirtd is only partly installed: %v", err), remedy)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,14 +25,13 @@ func (Driver) Capabilities() system.Capabilities {
 }
 
 func (Driver) Check(ctx context.Context, _ *system.Host) system.Status {
-	out, err := exec.CommandContext(ctx, "lxc-start", "--version").Output()
+	version, err := system.Version(ctx, "lxc-start")
 	if err != nil {
 		return system.Unusable(fmt.Sprintf("the LXC tools are not installed: %v", err), "apt-get install lxc")
 	}
 	if _, err := os.Stat(seccompProfile); err != nil {
 		return system.Unusable(fmt.Sprintf("LXC's seccomp profile: %v", err), "apt-get install lxc liblxc-common")
 	}
-	version := strings.TrimSpace(string(out))
 	return system.Status{Usable: true, Proof: "lxc-start " + version, Versions: map[string]string{"lxc": version}}
 }
 

@@ -4,7 +4,6 @@ package nspawn
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/model"
@@ -23,7 +22,7 @@ func (Driver) Capabilities() system.Capabilities {
 }
 
 func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
-	out, err := exec.CommandContext(ctx, "systemd-nspawn", "--version").Output()
+	version, err := system.Version(ctx, "systemd-nspawn")
 	if err != nil {
 		return system.Unusable(fmt.Sprintf("systemd-nspawn is not installed: %v", err), "apt-get install systemd-container")
 	}
@@ -33,9 +32,8 @@ func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
 		return system.Unusable("systemd-nspawn needs control groups of version 2 below /sys/fs/cgroup",
 			"mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified")
 	}
-	first, _, _ := strings.Cut(string(out), "\n")
-	return system.Status{Usable: true, Proof: "systemd-nspawn of " + first,
-		Versions: map[string]string{"systemd": strings.TrimPrefix(first, "systemd ")}}
+	return system.Status{Usable: true, Proof: "systemd-nspawn of " + version,
+		Versions: map[string]string{"systemd": strings.TrimPrefix(version, "systemd ")}}
 }
 
 // hidden are directories of the host that nspawn does not see. In /run it would leave directories.

@@ -3,7 +3,6 @@ package oci
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -27,13 +26,12 @@ func (Runtime) Capabilities() system.Capabilities {
 }
 
 func (r Runtime) Check(ctx context.Context, _ *system.Host) system.Status {
-	out, err := exec.CommandContext(ctx, r.Program, "--version").Output()
+	version, err := system.Version(ctx, r.Program)
 	if err != nil {
 		return system.Unusable(fmt.Sprintf("%s is not installed: %v", r.Program, err), "apt-get install "+r.Program)
 	}
-	first, _, _ := strings.Cut(string(out), "\n")
-	return system.Status{Usable: true, Proof: first,
-		Versions: map[string]string{r.Program: strings.TrimPrefix(first, r.Program+" version ")}}
+	return system.Status{Usable: true, Proof: version,
+		Versions: map[string]string{r.Program: strings.TrimPrefix(version, r.Program+" version ")}}
 }
 
 func (r Runtime) Create(_ context.Context, s *system.Site) (system.Guest, error) {

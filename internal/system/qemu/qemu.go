@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,11 +56,11 @@ func (d Driver) Capabilities() system.Capabilities {
 }
 
 func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
-	out, err := exec.CommandContext(ctx, program, "--version").Output()
+	version, err := system.Version(ctx, program)
 	if err != nil {
 		return system.Unusable(fmt.Sprintf("QEMU is not installed: %v", err), "apt-get install qemu-system-x86")
 	}
-	version, _, _ := strings.Cut(strings.TrimPrefix(string(out), "QEMU emulator version "), "\n")
+	version = strings.TrimPrefix(version, "QEMU emulator version ")
 	st := system.Status{Usable: true, Proof: program + " " + version, Versions: map[string]string{"qemu": version}}
 	if d.accel == "kvm" {
 		d.proveKVM(ctx, h, &st)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +63,7 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 	if err != nil {
 		return system.Unusable(fmt.Sprintf("User-Mode Linux is not installed: %v", err), "apt-get install user-mode-linux")
 	}
-	version, err := release(ctx, path)
+	version, err := system.Version(ctx, path)
 	if err != nil {
 		return system.Unusable(fmt.Sprintf("%s --version: %v", path, err), "")
 	}
@@ -132,12 +131,6 @@ func failure(err error, log string) error {
 		}
 	}
 	return fault.Guestf("it does not boot (%w); its log ends: %s", err, strings.Join(said[max(0, len(said)-6):], "; "))
-}
-
-// release returns the version of the kernel.
-func release(ctx context.Context, path string) (string, error) {
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
-	return strings.TrimSpace(string(out)), err
 }
 
 // ready waits for the zero byte which the agent sends when its end of the serial line is in raw

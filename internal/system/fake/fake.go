@@ -11,6 +11,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,12 +86,7 @@ func Host(t testing.TB) *system.Host {
 	return &system.Host{RunID: "fake", StateDir: t.TempDir(), Dir: t.TempDir()}
 }
 
-func (d *Driver) Name() string {
-	if d.System == "" {
-		return "fake"
-	}
-	return d.System
-}
+func (d *Driver) Name() string { return cmp.Or(d.System, "fake") }
 
 func (d *Driver) Check(context.Context, *system.Host) system.Status {
 	if d.Unusable != "" {

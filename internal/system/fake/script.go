@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -92,7 +93,6 @@ func (s *scripted) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agen
 		}
 	}
 	begin := s.now()
-	ex.ExecNs = begin
 	if b.SpawnError != "" {
 		return s.end(stream, &wire.Exited{MonotonicNs: begin, SpawnError: b.SpawnError}, &wire.Done{})
 	}
@@ -101,44 +101,23 @@ func (s *scripted) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agen
 	}}); err != nil {
 		return err
 	}
-	var limit <-chan time.Time
-	if r.TimeoutNs > 0 {
-		limit = time.After(time.Duration(r.TimeoutNs))
+	said, err := s.await(ctx, r, stream, b, signals, ex)
+	if err != nil {
+		return err
 	}
-	said := 0
-	for took := time.After(b.Took); ex.Signal == 0; {
-		select {
-		case <-took:
-		case ex.Signal = <-signals:
-		case <-limit:
-			ex.TimedOut, ex.Signal = true, int32(unix.SIGKILL)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if b.Asked == nil || unix.Signal(ex.Signal) != unix.SIGUSR1 {
-			break
-		}
-		ex.Signal = 0
-		text := b.Asked()
-		said += len(text)
-		if err := sendOutput(stream, false, text); err != nil {
-			return err
-		}
-	}
-	ex.MonotonicNs, ex.RealtimeNs = s.now(), time.Now().UnixNano()
-	if ex.Signal != 0 && b.Keeps && !ex.TimedOut {
-		ex.Signal = 0
-	} else if ex.Signal != 0 {
-		ex.Code = 0
-	} else if b.GuestTook != 0 {
+	ex.ExecNs, ex.MonotonicNs, ex.RealtimeNs = begin, s.now(), time.Now().UnixNano()
+	switch {
+	case ex.Signal == 0 && b.GuestTook != 0:
 		ex.MonotonicNs = begin + int64(b.GuestTook)
+	case ex.Signal != 0 && b.Keeps && !ex.TimedOut:
+		ex.Signal = 0
+	case ex.Signal != 0:
+		ex.Code = 0
 	}
-	if b.CPU == 0 {
-		b.CPU = time.Duration(ex.MonotonicNs - begin)
-	}
-	ex.Rusage = &wire.Rusage{UserNs: int64(b.CPU), MaxRssBytes: 1 << 20}
+	cpu := cmp.Or(b.CPU, time.Duration(ex.MonotonicNs-begin))
+	ex.Rusage = &wire.Rusage{UserNs: int64(cpu), MaxRssBytes: 1 << 20}
 	g.mu.Lock()
-	g.cpu += b.CPU
+	g.cpu += cpu
 	g.written += b.Written
 	g.mu.Unlock()
 	if err := s.trouble(ctx, b.Trouble, stream); err != nil {
@@ -150,6 +129,36 @@ func (s *scripted) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agen
 		}
 	}
 	return s.end(stream, ex, &wire.Done{StdoutBytes: uint64(said + len(b.Stdout)), StderrBytes: uint64(len(b.Stderr))})
+}
+
+// await waits for the end of a command that has started, and notes in ex what ended it, unless it ended by itself. It
+// returns how many bytes the command has printed because it was asked to.
+func (s *scripted) await(ctx context.Context, r *wire.RunRequest, stream wire.Agent_RunServer, b Behaviour,
+	signals <-chan int32, ex *wire.Exited) (said int, err error) {
+	var limit <-chan time.Time
+	if r.TimeoutNs > 0 {
+		limit = time.After(time.Duration(r.TimeoutNs))
+	}
+	for took := time.After(b.Took); ex.Signal == 0; {
+		select {
+		case <-took:
+		case ex.Signal = <-signals:
+		case <-limit:
+			ex.TimedOut, ex.Signal = true, int32(unix.SIGKILL)
+		case <-ctx.Done():
+			return said, ctx.Err()
+		}
+		if b.Asked == nil || unix.Signal(ex.Signal) != unix.SIGUSR1 {
+			break
+		}
+		ex.Signal = 0
+		text := b.Asked()
+		said += len(text)
+		if err := sendOutput(stream, false, text); err != nil {
+			return said, err
+		}
+	}
+	return said, nil
 }
 
 // trouble makes the trouble; it returns nil when there is none.

@@ -110,12 +110,14 @@ func within(ctx context.Context, call func() error) error {
 
 // changed changes a domain's state and checks that it has changed.
 func changed(l *libvirt.Libvirt, d libvirt.Domain, change func(libvirt.Domain) error, want libvirt.DomainState) error {
-	if err := change(d); err != nil {
+	return bounded(func() error {
+		if err := change(d); err != nil {
+			return err
+		}
+		state, _, err := l.DomainGetState(d, 0)
+		if err == nil && libvirt.DomainState(state) != want {
+			err = fmt.Errorf("the domain's state is %d, not %d", state, want)
+		}
 		return err
-	}
-	state, _, err := l.DomainGetState(d, 0)
-	if err == nil && libvirt.DomainState(state) != want {
-		err = fmt.Errorf("the domain's state is %d, not %d", state, want)
-	}
-	return err
+	})
 }

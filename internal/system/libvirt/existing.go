@@ -243,15 +243,11 @@ func (g *existing) CommandLine() []string {
 }
 
 func (g *existing) Freeze(context.Context) error {
-	return bounded(func() error {
-		return changed(g.libvirt, g.domain, g.libvirt.DomainSuspend, libvirt.DomainPaused)
-	})
+	return changed(g.libvirt, g.domain, g.libvirt.DomainSuspend, libvirt.DomainPaused)
 }
 
 func (g *existing) Thaw(context.Context) error {
-	return bounded(func() error {
-		return changed(g.libvirt, g.domain, g.libvirt.DomainResume, libvirt.DomainRunning)
-	})
+	return changed(g.libvirt, g.domain, g.libvirt.DomainResume, libvirt.DomainRunning)
 }
 
 // Close removes the agent, and shuts the domain down if tare started it. Otherwise it leaves the

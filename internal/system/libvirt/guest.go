@@ -215,7 +215,7 @@ func (g *guest) Thaw(context.Context) error {
 
 // to changes the domain's state and checks that it has changed.
 func (g *guest) to(change func(libvirt.Domain) error, want libvirt.DomainState) error {
-	return bounded(func() error { return changed(g.libvirt, g.domain, change, want) })
+	return changed(g.libvirt, g.domain, change, want)
 }
 
 // logBytes is how many bytes are kept of each log file.

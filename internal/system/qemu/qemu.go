@@ -139,7 +139,7 @@ func (d Driver) begin(ctx context.Context, s *system.Site, argv []string, files 
 		<-p.Exited()
 		ours.Close()
 	}()
-	if g.qmp, _, err = newMonitor(ctx, ours); err != nil {
+	if g.qmp, err = newMonitor(ctx, ours); err != nil {
 		g.Close() // completes the log
 		return nil, fault.Guestf("QEMU does not start: %s (%w)", strings.TrimSpace(p.Log()), err)
 	}

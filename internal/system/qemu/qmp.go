@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"os"
 	"sync"
@@ -26,24 +25,15 @@ type monitor struct {
 	in   *bufio.Scanner
 }
 
-// newMonitor negotiates with QEMU on conn and returns QEMU's version, too. The caller closes conn.
-func newMonitor(ctx context.Context, conn net.Conn) (*monitor, string, error) {
+// newMonitor negotiates with QEMU on conn. The caller closes conn.
+func newMonitor(ctx context.Context, conn net.Conn) (*monitor, error) {
 	m := &monitor{conn: conn, in: bufio.NewScanner(conn)}
 	m.deadline(ctx)
-	var greeting struct {
-		QMP *struct {
-			Version struct {
-				QEMU    struct{ Major, Minor, Micro int }
-				Package string
-			}
-		}
-	}
+	var greeting struct{ QMP *struct{} }
 	if err := m.read(&greeting); err != nil || greeting.QMP == nil {
-		return nil, "", fault.Guestf("QEMU's monitor sent no greeting: %v", err)
+		return nil, fault.Guestf("QEMU's monitor sent no greeting: %v", err)
 	}
-	v := greeting.QMP.Version
-	version := fmt.Sprintf("%d.%d.%d %s", v.QEMU.Major, v.QEMU.Minor, v.QEMU.Micro, v.Package)
-	return m, version, m.execute(ctx, "qmp_capabilities", nil, nil)
+	return m, m.execute(ctx, "qmp_capabilities", nil, nil)
 }
 
 func (m *monitor) deadline(ctx context.Context) {

@@ -32,10 +32,10 @@ func speak(t *testing.T, lines ...string) net.Conn {
 }
 
 func TestMonitor(t *testing.T) {
-	m, version, err := newMonitor(t.Context(),
+	m, err := newMonitor(t.Context(),
 		speak(t, greeting, `{"return": {}}`, `{"event": "STOP"}`+"\n"+`{"return": {"running": true}}`))
-	if err != nil || version != "7.2.1 Debian" {
-		t.Fatalf("%q, %v", version, err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	var st struct{ Running bool }
 	if err := m.execute(t.Context(), "query-status", nil, &st); err != nil || !st.Running {
@@ -51,7 +51,7 @@ func TestMonitorThatMisbehaves(t *testing.T) {
 		"a long line":   strings.Repeat("x", 1<<20),
 		"another shape": `{"return": {"running": "perhaps"}}`,
 	} {
-		m, _, err := newMonitor(t.Context(), speak(t, greeting, `{"return": {}}`, reply))
+		m, err := newMonitor(t.Context(), speak(t, greeting, `{"return": {}}`, reply))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestMonitorThatMisbehaves(t *testing.T) {
 	silent, _ := net.Pipe()
 	for name, conn := range map[string]net.Conn{"silence": silent, "no greeting": speak(t, `{"return": {}}`),
 		"nothing": speak(t)} {
-		if _, _, err := newMonitor(ctx, conn); fault.KindOf(err) != fault.Guest {
+		if _, err := newMonitor(ctx, conn); fault.KindOf(err) != fault.Guest {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

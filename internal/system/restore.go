@@ -116,7 +116,9 @@ func flushAll(dir string) (files []string, bytes int64, err error) {
 // Restore restores a saved guest and waits for its agent. Requested and Answered are those of the
 // restoration from then on. A guest that was started anew is refused, as its agent began at another time.
 // After an error the machine is closed.
-func (m *Machine) Restore(ctx context.Context) error { return m.giveUp(ctx, "restoring", m.restore(ctx)) }
+func (m *Machine) Restore(ctx context.Context) error {
+	return m.giveUp(ctx, "restoring", m.restore(ctx))
+}
 
 func (m *Machine) restore(ctx context.Context) error {
 	m.Requested = agent.Monotonic()

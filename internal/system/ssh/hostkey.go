@@ -81,12 +81,11 @@ func (k *knownHosts) check(address string, remote net.Addr, key ssh.PublicKey) e
 
 // keyWord returns the name of a key's type as ssh-keyscan and file names have it.
 func keyWord(key ssh.PublicKey) string {
-	switch t := strings.TrimPrefix(key.Type(), "ssh-"); {
-	case strings.HasPrefix(t, "ecdsa"):
+	word := strings.TrimPrefix(key.Type(), "ssh-")
+	if strings.HasPrefix(word, "ecdsa") {
 		return "ecdsa"
-	default:
-		return t
 	}
+	return word
 }
 
 // algorithms returns the algorithms of the keys that are known of a machine, so that the machine

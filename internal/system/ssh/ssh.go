@@ -5,6 +5,7 @@
 package ssh
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -80,14 +81,10 @@ func parseTarget(text string) (target, error) {
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
 		return fail("it contains more than an address")
 	}
-	t := target{u.User.Username(), u.Hostname(), u.Port()}
-	if strings.HasPrefix(t.host, "-") {
+	if strings.HasPrefix(u.Hostname(), "-") {
 		return fail("a host name does not begin with -")
 	}
-	if t.port == "" {
-		t.port = "22"
-	}
-	return t, nil
+	return target{u.User.Username(), u.Hostname(), cmp.Or(u.Port(), "22")}, nil
 }
 
 // address is host and port, for dialing.

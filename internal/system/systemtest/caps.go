@@ -30,7 +30,6 @@ func testCaps(t *testing.T, d system.Driver, h *system.Host) {
 		f.Net = model.NetCap{Rate: bits, Packets: packets}
 	}
 	s := suite{d: d, m: launch(t, d, h, "caps", f), size: wholeOutput}
-	s.dir = s.m.DataDir()
 	s.writeCapped(t, rate)
 	if d.Capabilities().Save != "" { // a restored guest has the caps, too
 		if _, err := s.m.Save(timeout(t)); err != nil {

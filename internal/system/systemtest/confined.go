@@ -38,7 +38,7 @@ func confined(t *testing.T, d system.Driver, hardening string, filtered bool) {
 	if slices.Contains(c.Capabilities, "sys_admin") || !slices.Contains(c.Capabilities, "chown") {
 		t.Errorf("the guest is confined by %s", c)
 	}
-	s := suite{d: d, m: m, dir: m.DataDir()}
+	s := suite{d: d, m: m}
 	for _, e := range escapes(t, m.Site.Volume.Device) {
 		t.Run(e.name, func(t *testing.T) {
 			// A command that cannot be found would look like one that is not permitted.

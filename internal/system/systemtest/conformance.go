@@ -52,7 +52,6 @@ func runOn(t *testing.T, d system.Driver, h *system.Host, output int64) {
 	before := snapshot(t, h)
 	t.Run("guest", func(t *testing.T) {
 		s := suite{d: d, m: launch(t, d, h, "conform", networked(d)), size: output, emulated: emulated}
-		s.dir = s.m.DataDir()
 		t.Run("start", s.start)
 		t.Run("run", s.run)
 		t.Run("answer", s.answer)
@@ -83,16 +82,13 @@ func runOn(t *testing.T, d system.Driver, h *system.Host, output int64) {
 	if t.Failed() {
 		return
 	}
-	for _, line := range settle(t, h, before) {
-		t.Errorf("left behind: %s", line)
-	}
+	nothingLeft(t, h, before)
 }
 
 type suite struct {
 	d    system.Driver
 	m    *system.Machine
-	dir  string // the data volume's path in the guest
-	size int64  // of the output, in bytes
+	size int64 // of the output, in bytes
 
 	emulated bool // the host is
 }
@@ -100,7 +96,8 @@ type suite struct {
 // sh runs a shell command in the guest.
 func (s suite) sh(t *testing.T, script string, change ...func(*agent.Command)) *agent.Result {
 	t.Helper()
-	c := agent.Command{Argv: []string{"sh", "-c", script}, Env: system.AgentEnv, Dir: s.dir, Timeout: 2 * time.Minute}
+	c := agent.Command{Argv: []string{"sh", "-c", script}, Env: system.AgentEnv, Dir: s.m.DataDir(),
+		Timeout: 2 * time.Minute}
 	for _, f := range change {
 		f(&c)
 	}
@@ -159,7 +156,7 @@ func (s suite) run(t *testing.T) {
 		c.Stdin = []byte("input\n")
 		c.Rlimits = []agent.Rlimit{{Resource: unix.RLIMIT_NOFILE, Soft: 77, Hard: 77}}
 	})
-	if got, want := string(r.Stdout), s.dir+"\ntwo words\ninput\n77\n"; got != want {
+	if got, want := string(r.Stdout), s.m.DataDir()+"\ntwo words\ninput\n77\n"; got != want {
 		t.Errorf("stdout %q, want %q", got, want)
 	}
 	if got := string(r.Stderr); got != "to stderr\n" {
@@ -361,7 +358,6 @@ func (s suite) memory(t *testing.T, h *system.Host) {
 		ask := Request()
 		ask.MemoryBytes = 128 << 20
 		s.m = launch(t, s.d, h, "small", ask)
-		s.dir = s.m.DataDir()
 	}
 	half := s.m.Site.Flavor.MemoryBytes / 2
 	hold := "head -c %d /dev/zero | tail | wc -c" // tail buffers input without a line end

@@ -27,9 +27,7 @@ func Crowd(t *testing.T, d system.Driver) {
 	if os.Getenv("TARE_SOAK") != "" {
 		n = soakCrowd
 	}
-	if st := d.Check(t.Context(), h); !st.Usable {
-		t.Skipf("%s: %s", d.Name(), st.Reason)
-	}
+	needUsable(t, d, h)
 	before, begin := snapshot(t, h), time.Now()
 	guests := make([]*system.Machine, n)
 	each := func(what string, abreast int, f func(i int) error) {
@@ -102,9 +100,7 @@ func Crowd(t *testing.T, d system.Driver) {
 		t.Errorf("tare holds %d MiB with %d guests", resident>>20, n)
 	}
 	each("closing", 4, func(i int) error { return guests[i].Close() })
-	for _, line := range settle(t, h, before) {
-		t.Errorf("left behind: %s", line)
-	}
+	nothingLeft(t, h, before)
 }
 
 // ourselves are the processes of tare: this one, the first of the sandbox, and the one outside the

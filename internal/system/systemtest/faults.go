@@ -49,9 +49,7 @@ func Faults(t *testing.T, d system.Driver) {
 	if err != nil {
 		t.Skip("TARE_SOAK is not set")
 	}
-	if st := d.Check(t.Context(), h); !st.Usable {
-		t.Skipf("%s: %s", d.Name(), st.Reason)
-	}
+	needUsable(t, d, h)
 	var calls []int
 	for _, f := range faults {
 		calls = append(calls, f.call)
@@ -66,7 +64,7 @@ func Faults(t *testing.T, d system.Driver) {
 	i.arm(-1, 0, 0)
 	// A runtime may hang after a fault.
 	limit := 3*first.StartTime + 10*time.Second
-	if err := createAndClose(t, d, h, limit); err != nil {
+	if err := createAndClose(t, d, h, "faults", limit); err != nil {
 		t.Fatal(err)
 	}
 	made := map[int]int{}
@@ -80,7 +78,7 @@ func Faults(t *testing.T, d system.Driver) {
 			n := 1 + k*made[f.call]/min(each, made[f.call])
 			errno := f.errors[k%len(f.errors)]
 			i.arm(f.call, errno, n)
-			err := createAndClose(t, d, h, limit)
+			err := createAndClose(t, d, h, "faults", limit)
 			if !i.disarm() {
 				continue
 			}
@@ -107,10 +105,11 @@ func Faults(t *testing.T, d system.Driver) {
 	}
 }
 
-func createAndClose(t *testing.T, d system.Driver, h *system.Host, limit time.Duration) error {
+// createAndClose creates a guest of this name within limit, and closes it.
+func createAndClose(t *testing.T, d system.Driver, h *system.Host, name string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	m, err := system.Launch(ctx, d, h, "faults", Request())
+	m, err := system.Launch(ctx, d, h, name, Request())
 	if err == nil {
 		err = m.Close()
 	}
@@ -125,13 +124,11 @@ func openFiles() int {
 
 // settledFiles is openFiles once they are no more than want, or after five seconds.
 func settledFiles(want int) int {
-	now := openFiles()
 	for range 100 {
-		if now <= want {
+		if openFiles() <= want {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
-		now = openFiles()
 	}
-	return now
+	return openFiles()
 }

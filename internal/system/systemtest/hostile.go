@@ -35,7 +35,6 @@ func Hostile(t *testing.T, d system.Driver) {
 	t.Run("guest", func(t *testing.T) {
 		v := newVictim(t, h)
 		s := suite{d: d, m: launch(t, d, h, "hostile", Request())}
-		s.dir = s.m.DataDir()
 		machine := !d.Capabilities().SameKernel && !d.Capabilities().HostMount
 		if machine {
 			t.Run("privileges", func(t *testing.T) { testPrivileges(t, s.m) })
@@ -57,9 +56,7 @@ func Hostile(t *testing.T, d system.Driver) {
 	if t.Failed() {
 		return
 	}
-	for _, line := range settle(t, h, before) {
-		t.Errorf("left behind: %s", line)
-	}
+	nothingLeft(t, h, before)
 }
 
 // thorough are the systems whose guests try everything in every test.
@@ -443,7 +440,6 @@ func testDeath(t *testing.T, d system.Driver, h *system.Host) {
 	}
 	t.Run("next", func(t *testing.T) {
 		s := suite{d: d, m: launch(t, d, h, "next", Request())}
-		s.dir = s.m.DataDir()
 		s.answer(t)
 	})
 }

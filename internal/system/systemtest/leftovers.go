@@ -87,6 +87,14 @@ func (l leftovers) since(before leftovers) []string {
 	return fresh
 }
 
+// nothingLeft fails for each thing that is new, once it had time to disappear.
+func nothingLeft(t *testing.T, h *system.Host, before leftovers) {
+	t.Helper()
+	for _, line := range settle(t, h, before) {
+		t.Errorf("left behind: %s", line)
+	}
+}
+
 // settle takes snapshots until nothing is new or a minute is over, and returns what is new.
 func settle(t *testing.T, h *system.Host, before leftovers) []string {
 	t.Helper()

@@ -2,7 +2,6 @@ package systemtest
 
 import (
 	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -27,17 +26,13 @@ func Loop(t *testing.T, d system.Driver) {
 	if os.Getenv("TARE_SOAK") != "" {
 		rounds = 50
 	}
-	if st := d.Check(t.Context(), h); !st.Usable {
-		t.Skipf("%s: %s", d.Name(), st.Reason)
-	}
+	needUsable(t, d, h)
 	loopRound(t, d, h) // allocates what is allocated only once
 	before, w0 := snapshot(t, h), weigh()
 	for range rounds {
 		loopRound(t, d, h)
 	}
-	for _, line := range settle(t, h, before) {
-		t.Errorf("left behind: %s", line)
-	}
+	nothingLeft(t, h, before)
 	w1 := weigh()
 	for begin := time.Now(); time.Since(begin) < time.Minute; { // what is closed disappears with a delay
 		if !w1.over(w0) {
@@ -96,6 +91,5 @@ func weigh() weight {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	files, _ := filepath.Glob("/proc/self/fd/*")
-	return weight{len(files), runtime.NumGoroutine(), m.HeapAlloc}
+	return weight{openFiles(), runtime.NumGoroutine(), m.HeapAlloc}
 }

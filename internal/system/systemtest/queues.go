@@ -19,7 +19,6 @@ func Queues(t *testing.T, d system.Driver) {
 	f := networked(d)
 	f.VCPUs, f.Options = 2, map[string]string{system.OptionQueues: "2"}
 	s := suite{d: d, m: launch(t, d, h, "queues", f), size: 1 << 20}
-	s.dir = s.m.DataDir()
 	s.fillQueues(t, h)
 	if _, err := s.m.Save(timeout(t)); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,6 @@ func testReach(t *testing.T, d system.Driver, h *system.Host) {
 			ask := Request()
 			ask.Network = mode
 			s := suite{d: d, m: launch(t, d, h, "reach-"+mode, ask)}
-			s.dir = s.m.DataDir()
 			if a := s.m.HostAddress(); a.IsValid() {
 				l.targets = append(l.targets, a.String())
 			}

@@ -30,7 +30,6 @@ func Restored(t *testing.T, d system.Driver) {
 	before := snapshot(t, h)
 	t.Run("continues", func(t *testing.T) {
 		s := suite{d: d, m: launch(t, d, h, "restored", networked(d)), size: 1 << 20}
-		s.dir = s.m.DataDir()
 		began := s.m.Hello
 		s.sh(t, "echo kept >/data/file && echo kept >/dev/shm/file")
 		for range 2 {
@@ -101,9 +100,7 @@ func Restored(t *testing.T, d system.Driver) {
 			t.Errorf("%v", err)
 		}
 	})
-	for _, line := range settle(t, h, before) {
-		t.Errorf("left behind: %s", line)
-	}
+	nothingLeft(t, h, before)
 }
 
 // keep runs keepsNonce, calls do while it runs, and returns what it has printed.

@@ -44,8 +44,7 @@ func (s suite) cpus(t *testing.T) {
 func (s suite) second(t *testing.T, h *system.Host) {
 	f := networked(s.d)
 	f.DiskFS, f.DiskBytes = "xfs", 320<<20
-	other := suite{d: s.d, m: launch(t, s.d, h, "second", f), dir: s.dir, size: s.size}
-	other.dir = other.m.DataDir()
+	other := suite{d: s.d, m: launch(t, s.d, h, "second", f), size: s.size}
 	if other.m.Site.Group != nil && !s.knowsDataFS(other.m.Hello.DataFS, f.DiskFS) {
 		t.Errorf("/data is %q, want %q", other.m.Hello.DataFS, f.DiskFS)
 	}
@@ -95,9 +94,7 @@ func testLog(t *testing.T, d system.Driver, h *system.Host) {
 	u, broken := *h.Userland, *h
 	u.Agent, u.Kernel, u.Vmlinux, u.BareInitramfs = agent, agent, agent, agent
 	broken.Userland = &u
-	if st := d.Check(t.Context(), h); !st.Usable {
-		t.Skipf("%s: %s", d.Name(), st.Reason)
-	}
+	needUsable(t, d, h)
 	m, err := system.Launch(t.Context(), d, &broken, "log", Request())
 	if err == nil {
 		m.Close()

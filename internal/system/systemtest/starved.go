@@ -1,9 +1,7 @@
 package systemtest
 
 import (
-	"context"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -51,11 +49,7 @@ func starved(t *testing.T, d system.Driver, h *system.Host, n uint64) error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	open, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	low := unix.Rlimit{Cur: uint64(len(open)) + n, Max: limit.Max}
+	low := unix.Rlimit{Cur: uint64(openFiles()) + n, Max: limit.Max}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +58,5 @@ func starved(t *testing.T, d system.Driver, h *system.Host, n uint64) error {
 			t.Fatal(err)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	m, err := system.Launch(ctx, d, h, "starved", Request())
-	if err == nil {
-		err = m.Close()
-	}
-	return err
+	return createAndClose(t, d, h, "starved", time.Minute)
 }

@@ -141,11 +141,17 @@ func Launch(t testing.TB, d system.Driver, name string, ask system.Request) *sys
 	return launch(t, d, Host(t), name, ask)
 }
 
-func launch(t testing.TB, d system.Driver, h *system.Host, name string, ask system.Request) *system.Machine {
+// needUsable skips the test if the driver cannot make guests here.
+func needUsable(t testing.TB, d system.Driver, h *system.Host) {
 	t.Helper()
 	if st := d.Check(t.Context(), h); !st.Usable {
 		t.Skipf("%s: %s", d.Name(), st.Reason)
 	}
+}
+
+func launch(t testing.TB, d system.Driver, h *system.Host, name string, ask system.Request) *system.Machine {
+	t.Helper()
+	needUsable(t, d, h)
 	m, err := system.Launch(t.Context(), d, h, name, ask)
 	if err != nil {
 		t.Fatal(err)

@@ -139,11 +139,9 @@ func (c *Client) Clock(ctx context.Context, n int) (Clock, error) {
 }
 
 // Monotonic reads the host's CLOCK_MONOTONIC in ns.
-func Monotonic() int64 { return clock(unix.CLOCK_MONOTONIC) }
-
-func clock(id int32) int64 {
+func Monotonic() int64 {
 	var ts unix.Timespec
-	if err := unix.ClockGettime(id, &ts); err != nil {
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
 		panic(err) // the vDSO's clocks do not fail
 	}
 	return ts.Nano()
@@ -171,8 +169,7 @@ func (c *Client) guestError(ctx context.Context, err error) error {
 	case errors.Is(err, ttrpc.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, net.ErrClosed):
 		return fault.Guestf("the guest died or hung up")
-	}
-	if errors.Is(err, ttrpc.ErrStreamFull) {
+	case errors.Is(err, ttrpc.ErrStreamFull):
 		return fault.Guestf("nonsense from the guest: it sends more output ahead than it may")
 	}
 	// The text may be from the guest.

@@ -26,12 +26,8 @@ func (ownChildren) start(path string, argv []string, attr *syscall.ProcAttr) (in
 	}
 	ch := make(chan exitStatus, 1)
 	go func() {
-		for {
-			if st, _, err := wait(pid); !errors.Is(err, unix.EINTR) {
-				ch <- st
-				return
-			}
-		}
+		st, _, _ := wait(pid)
+		ch <- st
 	}()
 	return pid, ch, nil
 }
@@ -40,10 +36,14 @@ func (ownChildren) start(path string, argv []string, attr *syscall.ProcAttr) (in
 func wait(pid int) (exitStatus, int, error) {
 	var ws syscall.WaitStatus
 	var ru syscall.Rusage
-	pid, err := syscall.Wait4(pid, &ws, 0, &ru)
-	return exitStatus{
-		wait: ws, usage: rusage(&ru), monotonic: clock(unix.CLOCK_MONOTONIC), realtime: clock(unix.CLOCK_REALTIME),
-	}, pid, err
+	for {
+		ended, err := syscall.Wait4(pid, &ws, 0, &ru)
+		if !errors.Is(err, unix.EINTR) {
+			return exitStatus{
+				wait: ws, usage: rusage(&ru), monotonic: clock(unix.CLOCK_MONOTONIC), realtime: clock(unix.CLOCK_REALTIME),
+			}, ended, err
+		}
+	}
 }
 
 // reaper starts processes and waits for every child of the agent. The agent is often process 1 of
@@ -89,7 +89,6 @@ func (r *reaper) loop() {
 	for {
 		st, pid, err := wait(-1)
 		switch {
-		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.ECHILD):
 			// An orphan may become our child unnoticed; the pause bounds its time as a zombie.
 			select {

@@ -40,13 +40,15 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 		defer sending.Unlock()
 		return stream.Send(e)
 	}
-	cmd, err := prepare(r)
-	if err != nil {
-		now := clock(unix.CLOCK_MONOTONIC)
-		if err := send(exited(&wire.Exited{MonotonicNs: now, SpawnError: err.Error()})); err != nil {
+	refuse := func(why string) error { // the command does not start
+		if err := send(exited(&wire.Exited{MonotonicNs: clock(unix.CLOCK_MONOTONIC), SpawnError: why})); err != nil {
 			return err
 		}
 		return send(done(0, 0))
+	}
+	cmd, err := prepare(r)
+	if err != nil {
+		return refuse(err.Error())
 	}
 	defer cmd.closeChildEnds()
 
@@ -95,11 +97,7 @@ func (s *service) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agent
 	relax() // before the fork, as others also wait for this CPU to start
 	pid, ended, err := s.procs.start(cmd.path, cmd.argv, cmd.attr)
 	if err != nil {
-		now := clock(unix.CLOCK_MONOTONIC)
-		if err := send(exited(&wire.Exited{MonotonicNs: now, SpawnError: fmt.Sprintf("%s: %v", cmd.path, err)})); err != nil {
-			return err
-		}
-		return send(done(0, 0))
+		return refuse(fmt.Sprintf("%s: %v", cmd.path, err))
 	}
 	// The fork returns when the kernel has closed what closes on exec, so the program is there.
 	ex := &wire.Exited{ExecNs: clock(unix.CLOCK_MONOTONIC)}
@@ -279,8 +277,8 @@ type command struct {
 	path                  string
 	argv                  []string
 	attr                  *syscall.ProcAttr
-	stdin, stdout, stderr *os.File // our ends
-	childEnds             []int    // descriptors
+	stdin, stdout, stderr *os.File  // our ends
+	childEnds             []uintptr // descriptors
 }
 
 func prepare(r *wire.RunRequest) (*command, error) {
@@ -310,7 +308,7 @@ func prepare(r *wire.RunRequest) (*command, error) {
 		if childReads {
 			ours, theirs = theirs, ours
 		}
-		c.childEnds = append(c.childEnds, theirs)
+		c.childEnds = append(c.childEnds, uintptr(theirs))
 		err := unix.SetNonblock(ours, true) // before NewFile, or its reads cannot be interrupted
 		return os.NewFile(uintptr(ours), "pipe"), err
 	}
@@ -324,18 +322,14 @@ func prepare(r *wire.RunRequest) (*command, error) {
 		c.close()
 		return nil, err
 	}
-	files := make([]uintptr, 0, 3)
-	for _, fd := range c.childEnds {
-		files = append(files, uintptr(fd))
-	}
-	c.attr = &syscall.ProcAttr{Dir: r.Cwd, Env: r.Env, Files: files, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	c.attr = &syscall.ProcAttr{Dir: r.Cwd, Env: r.Env, Files: c.childEnds, Sys: &syscall.SysProcAttr{Setpgid: true}}
 	return c, nil
 }
 
 // closeChildEnds closes the ends of the pipes that the command has copies of.
 func (c *command) closeChildEnds() {
 	for _, fd := range c.childEnds {
-		unix.Close(fd)
+		unix.Close(int(fd))
 	}
 	c.childEnds = nil
 }

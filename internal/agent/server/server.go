@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/containerd/ttrpc"
 	"golang.org/x/sys/unix"
@@ -76,18 +77,13 @@ func Answer(ctx context.Context, conn net.Conn, agent wire.AgentService) error {
 // oneConn is a listener that accepts only the one given connection.
 type oneConn struct {
 	conn net.Conn
+	gave atomic.Bool
 	once sync.Once
 	done chan struct{} // closed with the connection
-	mu   sync.Mutex
-	gave bool
 }
 
 func (l *oneConn) Accept() (net.Conn, error) {
-	l.mu.Lock()
-	gave := l.gave
-	l.gave = true
-	l.mu.Unlock()
-	if !gave {
+	if !l.gave.Swap(true) {
 		return &watchedConn{Conn: l.conn, l: l}, nil
 	}
 	<-l.done
@@ -156,7 +152,7 @@ func (s *service) Hello(context.Context, *wire.HelloRequest) (*wire.HelloRespons
 	if err := unix.Uname(&u); err != nil {
 		return nil, err
 	}
-	text := func(b []byte) string { return unix.ByteSliceToString(b) }
+	text := unix.ByteSliceToString
 	return &wire.HelloResponse{
 		Protocol:    Protocol,
 		Kernel:      text(u.Sysname[:]) + " " + text(u.Release[:]) + " " + text(u.Version[:]),

@@ -32,10 +32,8 @@ const (
 	maxTries = 100
 )
 
-// New returns a fresh token.
-func New() []byte { return random() }
-
-func random() []byte {
+// New returns a fresh token, or a nonce.
+func New() []byte {
 	b := make([]byte, Size)
 	rand.Read(b) // never fails
 	return b
@@ -55,7 +53,7 @@ func proof(token []byte, who string, nonces ...[]byte) []byte {
 func Host(conn net.Conn, token []byte) error {
 	conn.SetDeadline(time.Now().Add(shakeTimeout))
 	defer conn.SetDeadline(time.Time{})
-	theirs, ours := make([]byte, Size), random()
+	theirs, ours := make([]byte, Size), New()
 	if _, err := io.ReadFull(conn, theirs); err != nil {
 		return err
 	}
@@ -76,7 +74,7 @@ func Host(conn net.Conn, token []byte) error {
 func agent(conn net.Conn, token []byte) error {
 	conn.SetDeadline(time.Now().Add(shakeTimeout))
 	defer conn.SetDeadline(time.Time{})
-	ours := random()
+	ours := New()
 	if _, err := conn.Write(ours); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,7 +104,7 @@ func loadModules(dir string) error {
 	if err != nil {
 		return err
 	}
-	sort.Strings(files)
+	slices.Sort(files)
 	for _, name := range files {
 		f, err := os.Open(name)
 		if err != nil {
@@ -145,10 +145,9 @@ func mountRoot(args map[string]string) error {
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
 		mounts = append(mounts, mount{dir, root + dir, "", unix.MS_MOVE, ""})
 	}
-	for _, dir := range []string{"/tmp", "/run"} {
+	for _, dir := range []string{"/tmp", "/run", "/dev/shm"} {
 		mounts = append(mounts, mount{"tmpfs", root + dir, "tmpfs", 0, "mode=1777"})
 	}
-	mounts = append(mounts, mount{"tmpfs", root + "/dev/shm", "tmpfs", 0, "mode=1777"})
 	for _, m := range mounts {
 		if err := m.do(); err != nil {
 			return err
@@ -177,10 +176,7 @@ func mountRoot(args map[string]string) error {
 	if err := unix.Chroot("."); err != nil {
 		return err
 	}
-	if err := os.Chdir("/"); err != nil {
-		return err
-	}
-	return nil
+	return os.Chdir("/")
 }
 
 func waitFor(path string) error {

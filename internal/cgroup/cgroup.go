@@ -336,8 +336,7 @@ func (g *Group) Confine(cpus string) error {
 		}
 		return err
 	})
-	slices.Reverse(dirs) // a group's set must include the sets of its subgroups
-	for _, dir := range dirs {
+	for _, dir := range slices.Backward(dirs) { // a group's set must include the sets of its subgroups
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, "cpuset.cpus"), []byte(cpus), 0)
 		}

@@ -52,11 +52,8 @@ func (g *Group) Memory() (Memory, error) {
 	if at := g.layout.V1["memory"]; at != "" {
 		charged = filepath.Join(at, g.name, "memory.usage_in_bytes")
 	}
-	b, err := os.ReadFile(charged)
-	if err == nil {
-		m.Charged, err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-	}
-	if err != nil {
+	var err error
+	if m.Charged, err = readNumber(charged); err != nil {
 		return fail(err)
 	}
 	return m, nil
@@ -69,13 +66,9 @@ func (g *Group) PeakMemory() (int64, error) {
 	if at := g.layout.V1["memory"]; at != "" {
 		file = filepath.Join(at, g.name, "memory.max_usage_in_bytes")
 	}
-	b, err := os.ReadFile(file)
+	n, err := readNumber(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, ErrUnknown
-	}
-	var n int64
-	if err == nil {
-		n, err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
 	}
 	if err != nil {
 		return 0, fault.Hostf("memory of control group %s: %w", g.name, err)

@@ -20,12 +20,10 @@ type Usage struct {
 
 // Usage reads the group's counters.
 func (g *Group) Usage() (Usage, error) {
-	var u Usage
-	stat, factor := filepath.Join(g.layout.V2, g.name, "cpu.stat"), time.Microsecond
-	values, err := readPairs(stat)
-	if err == nil {
-		u.CPU = time.Duration(values["usage_usec"]) * factor
-		u.Throttled = time.Duration(values["throttled_usec"]) * factor
+	values, err := readPairs(filepath.Join(g.layout.V2, g.name, "cpu.stat"))
+	u := Usage{
+		CPU:       time.Duration(values["usage_usec"]) * time.Microsecond,
+		Throttled: time.Duration(values["throttled_usec"]) * time.Microsecond,
 	}
 	if at := g.layout.V1["cpu"]; at != "" && err == nil {
 		values, err = readPairs(filepath.Join(at, g.name, "cpu.stat"))
@@ -33,18 +31,24 @@ func (g *Group) Usage() (Usage, error) {
 	}
 	if at := g.layout.V1["cpuacct"]; at != "" && err == nil {
 		// A runtime may have moved processes to groups that exist only in version 1.
-		var b []byte
-		if b, err = os.ReadFile(filepath.Join(at, g.name, "cpuacct.usage")); err == nil {
-			var ns uint64
-			ns, err = strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
-			u.CPU = time.Duration(ns)
-		}
+		var ns int64
+		ns, err = readNumber(filepath.Join(at, g.name, "cpuacct.usage"))
+		u.CPU = time.Duration(ns)
 	}
 	if err != nil {
 		return Usage{}, fault.Hostf("control group %s: %w", g.name, err)
 	}
 	u.Periods, u.ThrottledPeriods = values["nr_periods"], values["nr_throttled"]
 	return u, nil
+}
+
+// readNumber reads a file that contains one number.
+func readNumber(file string) (int64, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
 }
 
 func readPairs(file string) (map[string]uint64, error) {

@@ -345,12 +345,10 @@ func (p *Port) close() error {
 				errs = append(errs, err)
 			}
 		}
-		if err := p.unlimit(); err != nil {
-			errs = append(errs, err)
+		errs = append(errs, p.unlimit())
+		if p.plugged != "" {
+			errs = append(errs, p.awaitUnplugged())
 		}
-	}
-	if p.plugged != "" && b.space != nil {
-		errs = append(errs, p.awaitUnplugged())
 	}
 	if p.space != nil {
 		errs = append(errs, p.space.close())

@@ -154,19 +154,13 @@ func bindBelow(root, path string, flags uintptr) error {
 		return err
 	}
 	at := filepath.Join(root, path)
-	dir := at
-	if !st.IsDir() {
-		dir = filepath.Dir(at)
+	if st.IsDir() {
+		err = os.MkdirAll(at, 0o755)
+	} else if err = os.MkdirAll(filepath.Dir(at), 0o755); err == nil {
+		err = os.WriteFile(at, nil, 0o666)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err != nil {
 		return err
-	}
-	if !st.IsDir() {
-		f, err := os.Create(at)
-		if err != nil {
-			return err
-		}
-		f.Close()
 	}
 	return Bind(path, at, flags)
 }

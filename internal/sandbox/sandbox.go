@@ -12,6 +12,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -314,9 +315,7 @@ func enter(arg string) error {
 		if err := unix.Chroot(e.Root); err != nil {
 			return fmt.Errorf("chroot %s: %w", e.Root, err)
 		}
-		if e.Dir == "" {
-			e.Dir = "/"
-		}
+		e.Dir = cmp.Or(e.Dir, "/")
 	}
 	if e.Dir != "" {
 		if err := os.Chdir(e.Dir); err != nil {

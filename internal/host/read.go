@@ -9,7 +9,7 @@ import (
 	"os"
 	"path"
 	"runtime"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,7 +90,7 @@ func Read(o Options) *Environment {
 	if o.Path != "" {
 		env.Storage = readStorage(r, c, o.Path)
 	}
-	sort.SliceStable(r.missing, func(i, j int) bool { return r.missing[i].Field < r.missing[j].Field })
+	slices.SortStableFunc(r.missing, func(a, b Unreadable) int { return strings.Compare(a.Field, b.Field) })
 	env.Unreadable = r.missing
 	return env
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -110,10 +111,7 @@ func judgeRole(v Virtualization, bit, hasBit bool) (Role, string) {
 	case xenctl.IsDom0(v.Hyper["xen"], v.Hyper["features"]):
 		return XenDom0, "Xen"
 	case bit:
-		if of == "" {
-			of = v.CPUID
-		}
-		return InGuest, of
+		return InGuest, cmp.Or(of, v.CPUID)
 	case of != "":
 		return InGuest, of
 	case hasBit:

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,10 +66,7 @@ func diskSpace(v view) *NoiseSource {
 	if v.Storage == nil {
 		return nil
 	}
-	need := v.needs.DiskBytes
-	if need == 0 {
-		need = 5 << 30
-	}
+	need := cmp.Or(v.needs.DiskBytes, 5<<30)
 	free, known := value(v.Storage.Free)
 	total, known2 := value(v.Storage.Total)
 	switch {

@@ -1,6 +1,10 @@
 package doctor
 
-import "github.com/tare-bench/tare/internal/host"
+import (
+	"cmp"
+
+	"github.com/tare-bench/tare/internal/host"
+)
 
 // virtRules: the environment that tare itself runs in.
 var virtRules = []rule{
@@ -16,12 +20,8 @@ func inGuest(v view) *NoiseSource {
 	if v.Virt.Role != host.InGuest {
 		return nil
 	}
-	of := v.Virt.Of
-	if of == "" {
-		of = "an unknown hypervisor"
-	}
 	return found(Disturbs, "measure on bare metal, or state with every number that virtualization was nested",
-		"this host is itself a guest of %s", of)
+		"this host is itself a guest of %s", cmp.Or(v.Virt.Of, "an unknown hypervisor"))
 }
 
 func dom0(v view) *NoiseSource {

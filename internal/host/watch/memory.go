@@ -1,7 +1,7 @@
 package watch
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -50,27 +50,19 @@ func readKSM(files procfs.FS) (*KSM, error) {
 
 // AvailableMemory returns how many bytes of memory the host can still give to processes without
 // swapping: the kernel's estimate, MemAvailable.
-func AvailableMemory() (int64, error) {
-	b, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0, err
-	}
-	n, ok := procfs.Sizes(string(b))["MemAvailable"]
-	if !ok {
-		return 0, errors.New("/proc/meminfo has no MemAvailable")
-	}
-	return n, nil
-}
+func AvailableMemory() (int64, error) { return sizeIn("/proc/meminfo", "MemAvailable") }
 
 // OwnMemory returns how many bytes of memory this process holds: its resident set.
-func OwnMemory() (int64, error) {
-	b, err := os.ReadFile("/proc/self/status")
+func OwnMemory() (int64, error) { return sizeIn("/proc/self/status", "VmRSS") }
+
+func sizeIn(file, key string) (int64, error) {
+	b, err := os.ReadFile(file)
 	if err != nil {
 		return 0, err
 	}
-	n, ok := procfs.Sizes(string(b))["VmRSS"]
+	n, ok := procfs.Sizes(string(b))[key]
 	if !ok {
-		return 0, errors.New("/proc/self/status has no VmRSS")
+		return 0, fmt.Errorf("%s has no %s", file, key)
 	}
 	return n, nil
 }

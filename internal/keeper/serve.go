@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,10 +138,8 @@ func (k *Keeper) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c := agent.Command{Argv: q.Argv, Env: q.Env, Dir: q.Dir, Stdin: q.Stdin, Timeout: q.Timeout, OutputLimit: outputLimit}
-	if c.Dir == "" {
-		c.Dir = m.DataDir()
-	}
+	c := agent.Command{Argv: q.Argv, Env: q.Env, Dir: cmp.Or(q.Dir, m.DataDir()), Stdin: q.Stdin, Timeout: q.Timeout,
+		OutputLimit: outputLimit}
 	if c.Env == nil {
 		c.Env = system.AgentEnv
 	}

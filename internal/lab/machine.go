@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,16 +25,11 @@ var Kinds = []Kind{Xen, KVM, Linux}
 
 // ParseKind parses a kind's name.
 func ParseKind(name string) (Kind, error) {
-	for _, k := range Kinds {
-		if string(k) == name {
-			return k, nil
-		}
+	if k := Kind(name); slices.Contains(Kinds, k) {
+		return k, nil
 	}
 	return "", fault.Campaignf("lab %q: want xen, kvm or linux", name)
 }
-
-// String returns the kind's name. Systems that a kind is for are usable in it, and perhaps others.
-func (k Kind) String() string { return string(k) }
 
 // DefaultMemory is the default memory in bytes of a lab of this kind: enough for its host and two
 // guests of half a gigabyte.

@@ -107,14 +107,11 @@ const infoOffset = 1024
 func (c *caller) domainFrom(first int) (d Domain, found bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	versions := []uint32{c.version}
+	newest, oldest := c.version, c.version
 	if c.version == 0 {
-		versions = nil
-		for v := uint32(newestInterface); v >= oldestInterface; v-- {
-			versions = append(versions, v)
-		}
+		newest, oldest = newestInterface, oldestInterface
 	}
-	for _, v := range versions {
+	for v := newest; v >= oldest; v-- {
 		// struct xen_sysctl with struct xen_sysctl_getdomaininfolist in it.
 		clear(c.page)
 		put := binary.LittleEndian

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,8 +76,7 @@ const vmrunTimeout = 2 * time.Minute
 func vmrun(ctx context.Context, auth []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, vmrunTimeout)
 	defer cancel()
-	argv := append(append([]string{"-T", "ws"}, auth...), args...)
-	cmd := exec.CommandContext(ctx, "vmrun", argv...)
+	cmd := exec.CommandContext(ctx, "vmrun", slices.Concat([]string{"-T", "ws"}, auth, args)...)
 	cmd.WaitDelay = time.Second // the machine's process may keep the output open
 	b, err := cmd.CombinedOutput()
 	out := strings.TrimSpace(string(b))

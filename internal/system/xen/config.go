@@ -18,8 +18,8 @@ func (d Driver) config(s *system.Site, root string) string {
 		for _, d := range disksOf(s, root) {
 			// Xen's own script starts about a hundred programs for each disk and runs for one
 			// guest at a time; attach does the part that is needed here.
-			disks = append(disks, fmt.Sprintf("format=raw,vdev=%s,access=%s,script=/bin/true,target=%s", d.name, d.access,
-				d.device))
+			disks = append(disks, quote(fmt.Sprintf("format=raw,vdev=%s,access=%s,script=/bin/true,target=%s", d.name,
+				d.access, d.device)))
 		}
 	}
 	if word := system.NetworkParameter("eth0", s); word != "" {
@@ -41,9 +41,6 @@ func (d Driver) config(s *system.Site, root string) string {
 	set("vcpus", fmt.Sprint(f.VCPUs))
 	if len(f.CPUs) > 0 {
 		set("cpus", quote(f.CPUs.String()))
-	}
-	for i, disk := range disks {
-		disks[i] = quote(disk)
 	}
 	set("disk", "["+strings.Join(disks, ", ")+"]")
 	if vif := vif(s.Port); vif != "" {

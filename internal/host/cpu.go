@@ -80,21 +80,14 @@ func readCPU(r *reader, arch string) CPU {
 
 // identify fills in the fields from /proc/cpuinfo, on x86 or ARM.
 func identify(c *CPU, info []map[string]string) {
-	first := func(keys ...string) string {
-		for _, k := range keys {
-			if v := info[0][k]; v != "" {
-				return v
-			}
-		}
-		return ""
-	}
-	c.Vendor = first("vendor_id", "CPU implementer")
-	c.Model = first("model name", "CPU part", "cpu")
-	c.Family = first("cpu family", "CPU architecture")
-	c.ModelID = first("model", "CPU variant")
-	c.Stepping = first("stepping", "CPU revision")
-	c.Flags = first("flags", "Features")
-	c.Bugs = first("bugs")
+	first := info[0]
+	c.Vendor = cmp.Or(first["vendor_id"], first["CPU implementer"])
+	c.Model = cmp.Or(first["model name"], first["CPU part"], first["cpu"])
+	c.Family = cmp.Or(first["cpu family"], first["CPU architecture"])
+	c.ModelID = cmp.Or(first["model"], first["CPU variant"])
+	c.Stepping = cmp.Or(first["stepping"], first["CPU revision"])
+	c.Flags = cmp.Or(first["flags"], first["Features"])
+	c.Bugs = first["bugs"]
 	var microcodes []string
 	for _, m := range info {
 		if v := m["microcode"]; v != "" && !slices.Contains(microcodes, v) {
@@ -205,17 +198,10 @@ func readCaches(r *reader, c *CPU, cpus model.CPUList) {
 // parseSize reads "512K" or "32M" as bytes.
 func parseSize(s string) (int64, error) {
 	shift := 0
-	if s != "" {
-		switch s[len(s)-1] {
-		case 'K':
-			shift = 10
-		case 'M':
-			shift = 20
-		case 'G':
-			shift = 30
-		}
-		if shift > 0 {
-			s = s[:len(s)-1]
+	for i, unit := range []string{"K", "M", "G"} {
+		if number, ok := strings.CutSuffix(s, unit); ok {
+			s, shift = number, 10*(i+1)
+			break
 		}
 	}
 	n, err := strconv.ParseUint(s, 10, 32)

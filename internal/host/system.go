@@ -45,19 +45,10 @@ func readOS(r *reader) OS {
 		text = r.text("os", "/usr/lib/os-release")
 	}
 	var o OS
+	fields := map[string]*string{"ID": &o.ID, "VERSION_ID": &o.Version, "PRETTY_NAME": &o.Pretty}
 	for line := range strings.Lines(text) {
-		key, v, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if !ok {
-			continue
-		}
-		v = strings.Trim(v, `"'`)
-		switch key {
-		case "ID":
-			o.ID = v
-		case "VERSION_ID":
-			o.Version = v
-		case "PRETTY_NAME":
-			o.Pretty = v
+		if key, v, ok := strings.Cut(strings.TrimSpace(line), "="); ok && fields[key] != nil {
+			*fields[key] = strings.Trim(v, `"'`)
 		}
 	}
 	return o

@@ -173,17 +173,17 @@ func Lock(about string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(f, false); errors.Is(err, unix.EWOULDBLOCK) {
+	err = lock(f, false)
+	if errors.Is(err, unix.EWOULDBLOCK) {
 		holder := make([]byte, 300)
 		n, _ := f.Read(holder)
 		f.Close()
 		return nil, fault.WithRemedy(fault.Hostf("%w: %s", ErrBusy, strings.TrimSpace(string(holder[:n]))),
 			"wait until it has finished: two at once would disturb each other")
-	} else if err != nil {
-		f.Close()
-		return nil, fault.Hostf("%s: %w", f.Name(), err)
 	}
-	err = f.Truncate(0)
+	if err == nil {
+		err = f.Truncate(0)
+	}
 	if err == nil {
 		_, err = f.WriteAt([]byte(about+"\n"), 0)
 	}

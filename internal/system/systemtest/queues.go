@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,14 +47,9 @@ func (s suite) fillQueues(t *testing.T, h *system.Host) {
 		}
 		s.sh(t, fmt.Sprintf("for cpu in 0 1; do taskset -c $cpu bash -c "+
 			"'for i in $(seq 50); do echo tare >/dev/udp/%s/%d; done'; done", s.m.HostAddress(), udpPort))
-		idle := ""
 		now := s.interrupts(t)
-		for _, queue := range []string{"input.0", "input.1", "output.0", "output.1"} {
-			if now[queue] <= before[queue] {
-				idle += " " + queue
-			}
-		}
-		if idle == "" {
+		idle := func(queue string) bool { return now[queue] <= before[queue] }
+		if !slices.ContainsFunc([]string{"input.0", "input.1", "output.0", "output.1"}, idle) {
 			t.Logf("interrupts before %v, and now %v", before, now)
 			return
 		}

@@ -28,20 +28,18 @@ func (g *Group) Remove() error {
 
 // removeDirs removes these directories and all groups below them, killing the processes there.
 func removeDirs(dirs []string) error {
-	var errs []error
 	for end := time.Now().Add(removeTimeout); ; time.Sleep(5 * time.Millisecond) {
-		errs = errs[:0]
+		var errs []error
 		for _, dir := range dirs {
 			killAll(dir)
-			if err := removeTree(dir); err != nil {
-				errs = append(errs, err)
-			}
+			errs = append(errs, removeTree(dir))
 		}
-		if len(errs) == 0 {
+		err := errors.Join(errs...)
+		if err == nil {
 			return nil
 		}
 		if time.Now().After(end) {
-			return fault.Hostf("removing control groups: %w", errors.Join(errs...))
+			return fault.Hostf("removing control groups: %w", err)
 		}
 	}
 }

@@ -132,7 +132,8 @@ func (d *Driver) Create(_ context.Context, s *system.Site) (system.Guest, error)
 	d.mu.Unlock()
 	d.event("create", s.ID)
 	if err != nil {
-		g.Kill()
+		close(g.exited)
+		g.wire.Close()
 		return g, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())

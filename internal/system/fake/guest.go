@@ -26,7 +26,6 @@ type guest struct {
 	began  int64           // by the guest's clock
 	stop   context.CancelFunc
 	exited chan struct{}
-	once   sync.Once
 
 	mu      sync.Mutex
 	cpu     time.Duration
@@ -82,11 +81,9 @@ func (g *guest) freeze(what string, freeze bool) error {
 
 // Kill ends the guest as a crash would.
 func (g *guest) Kill() error {
-	if g.stop == nil { // its agent never ran
-		g.once.Do(func() { close(g.exited) })
-		return g.wire.Close()
+	if g.stop != nil { // otherwise its agent never ran
+		g.stop()
 	}
-	g.stop()
 	g.wire.Close()
 	<-g.exited
 	return nil

@@ -23,11 +23,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/moby/sys/capability"
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -171,15 +171,10 @@ func runInit() (status int, err error) {
 // process 1. The work is done by another process, so it does not matter where this one is
 // accounted.
 func enterRootGroups() {
-	b, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(string(b)) {
-		if f := strings.Fields(line); len(f) > 2 && (f[2] == "cgroup" || f[2] == "cgroup2") {
-			// A failure does no harm unless the runtime is LXC.
-			os.WriteFile(filepath.Join(f[1], "cgroup.procs"), []byte("0"), 0)
-		}
+	// A failure does no harm unless the runtime is LXC.
+	mounts, _ := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
+	for _, m := range mounts {
+		os.WriteFile(filepath.Join(m.Mountpoint, "cgroup.procs"), []byte("0"), 0)
 	}
 }
 
@@ -217,12 +212,9 @@ func prepare(dir string) error {
 
 // mountCgroup2 mounts a version 2 hierarchy in the sandbox if the host has none mounted.
 func mountCgroup2(dir string) error {
-	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup2"))
+	if err != nil || len(mounts) > 0 {
 		return err
-	}
-	if strings.Contains(string(mounts), " cgroup2 ") {
-		return nil
 	}
 	at := filepath.Join(dir, "cgroup2")
 	if err := os.Mkdir(at, 0o755); err != nil {

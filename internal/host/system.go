@@ -76,24 +76,18 @@ func readLoad(r *reader) Load {
 func readPressure(r *reader, field, name string) *Pressure {
 	text := r.text(field, "/proc/pressure/"+name)
 	var p Pressure
+	fields := map[string]*float64{
+		"someavg10": &p.Some10, "someavg60": &p.Some60, "fullavg10": &p.Full10, "fullavg60": &p.Full60,
+	}
 	found := false
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
 		for _, kv := range f[min(1, len(f)):] {
 			key, v, _ := strings.Cut(kv, "=")
-			x, err := parseFloat(v)
-			if err != nil {
-				continue
-			}
-			switch f[0] + key {
-			case "someavg10":
-				p.Some10, found = x, true
-			case "someavg60":
-				p.Some60 = x
-			case "fullavg10":
-				p.Full10 = x
-			case "fullavg60":
-				p.Full60 = x
+			into := fields[f[0]+key]
+			if x, err := parseFloat(v); err == nil && into != nil {
+				*into = x
+				found = found || into == &p.Some10
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/tare-bench/tare/internal/histogram"
 )
@@ -31,20 +32,15 @@ func (r *Run) Latencies() iter.Seq2[Latencies, error] {
 				JOIN outcome o ON o.attempt = a.id WHERE l.attempt > %d AND o.status = 'done'
 				ORDER BY l.attempt LIMIT %d`, histogram.MaxEncoded+1, last, pageLength)
 			err := r.scanFast(query, func(row []driver.Value) bool {
-				var n [7]int64
-				for i := range n {
-					v, ok := row[i].(int64)
-					if !ok || i > 0 && v != int64(int32(v)) {
-						return false
-					}
-					n[i] = v
-				}
-				encoded, ok := row[7].([]byte)
-				ordered := n[0] > last // otherwise, pages might never end
-				last = n[0]
-				page = append(page, Latencies{int32(n[1]), int32(n[2]), int32(n[3]), int32(n[4]), int32(n[5]),
-					int32(n[6]), append([]byte(nil), encoded...)})
-				return ok && ordered
+				var l Latencies
+				var id int64
+				ok := integers(row, &id, &l.Metric, &l.Arm, &l.Block, &l.Guest, &l.Generation, &l.Member)
+				encoded, blob := row[7].([]byte)
+				l.Encoded = slices.Clone(encoded)
+				ordered := id > last // otherwise, pages might never end
+				last = id
+				page = append(page, l)
+				return ok && blob && ordered
 			})
 			if err != nil {
 				yield(Latencies{}, err)

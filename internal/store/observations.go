@@ -69,26 +69,27 @@ func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
 		WHERE a.id > %d AND o.status IN ('done', 'repeat') ORDER BY a.id LIMIT %d`, r.since(2, "a.member", "0"), last,
 		obsPage)
 	err := r.scanFast(query, func(row []driver.Value) bool {
-		id, ok0 := row[0].(int64)
-		arm, ok1 := row[1].(int64)
-		block, ok2 := row[2].(int64)
-		guest, ok3 := row[3].(int64)
-		generation, ok4 := row[4].(int64)
-		member, ok5 := row[5].(int64)
-		position, ok6 := row[6].(int64)
-		repeat, ok7 := row[7].(int64)
-		for _, n := range []int64{arm, block, guest, generation, member, position} {
-			if n != int64(int32(n)) {
-				return false
-			}
-		}
-		ordered := id > last // otherwise, pages might never end
-		last = id
-		to = append(to, attemptRow{id, int32(arm), int32(block), int32(guest), int32(generation), int32(member),
-			int32(position), repeat != 0})
-		return ordered && ok0 && ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7
+		var a attemptRow
+		var repeat int32
+		ok := integers(row, &a.id, &a.arm, &a.block, &a.guest, &a.generation, &a.member, &a.position, &repeat)
+		a.repeat = repeat != 0
+		ordered := a.id > last // otherwise, pages might never end
+		last = a.id
+		to = append(to, a)
+		return ok && ordered
 	})
 	return to, err
+}
+
+// integers reads the first columns of a row: an id, and integers of 32 bits. It returns false if the row has others.
+func integers(row []driver.Value, id *int64, to ...*int32) (ok bool) {
+	*id, ok = row[0].(int64)
+	for i, p := range to {
+		n, integer := row[i+1].(int64)
+		*p = int32(n)
+		ok = ok && integer && n == int64(*p)
+	}
+	return ok
 }
 
 // valuesOf appends the values of a page of attempts, which are sorted by id.

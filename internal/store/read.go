@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -57,22 +58,16 @@ func (r *Run) Sizes() ([]Size, error) {
 // Finished returns the trials that are done or failed, which a resumed run does
 // not repeat.
 func (r *Run) Finished() (map[model.TrialID]bool, error) {
-	rows, err := r.db.QueryContext(r.ctx,
-		`SELECT a.block, a.workload, arm.name FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
-		WHERE o.status IN ('done', 'failed')`)
-	if err != nil {
-		return nil, r.explainRead(err)
-	}
-	defer rows.Close()
 	done := map[model.TrialID]bool{}
-	for rows.Next() {
-		var id model.TrialID
-		if err := rows.Scan(&id.Block, &id.Workload, &id.Arm); err != nil {
-			return nil, r.explainRead(err)
-		}
-		done[id] = true
-	}
-	return done, r.explainRead(rows.Err())
+	err := eachRow(r.ctx, r.db, `SELECT a.block, a.workload, arm.name
+		FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm WHERE o.status IN ('done', 'failed')`,
+		func(rows *sql.Rows) error {
+			var id model.TrialID
+			err := rows.Scan(&id.Block, &id.Workload, &id.Arm)
+			done[id] = true
+			return err
+		})
+	return done, r.explainRead(err)
 }
 
 // Progress is how far a run is.
@@ -224,25 +219,24 @@ func (r *Run) Guests() ([]Guest, error) {
 	for i := range guests {
 		byID[guests[i].ID] = &guests[i]
 	}
-	_, err = collect(r, "SELECT guest, name, unit, value FROM guest_value",
-		func(rows *sql.Rows) (none struct{}, err error) {
-			var id int64
-			var name string
-			var v GuestValue
-			if err := rows.Scan(&id, &name, &v.Unit, &v.Value); err != nil {
-				return none, err
-			}
-			g := byID[id]
-			if g == nil {
-				return none, fault.Campaignf("%s is damaged: it has a value of guest %d, which does not exist", r.path, id)
-			}
-			if g.Values == nil {
-				g.Values = map[string]GuestValue{}
-			}
-			g.Values[name] = v
-			return none, nil
-		})
-	return guests, err
+	err = eachRow(r.ctx, r.db, "SELECT guest, name, unit, value FROM guest_value", func(rows *sql.Rows) error {
+		var id int64
+		var name string
+		var v GuestValue
+		if err := rows.Scan(&id, &name, &v.Unit, &v.Value); err != nil {
+			return err
+		}
+		g := byID[id]
+		if g == nil {
+			return fault.Campaignf("%s is damaged: it has a value of guest %d, which does not exist", r.path, id)
+		}
+		if g.Values == nil {
+			g.Values = map[string]GuestValue{}
+		}
+		g.Values[name] = v
+		return nil
+	})
+	return guests, r.explainRead(err)
 }
 
 // Event is an event on the host or in a guest that may affect the results.
@@ -414,77 +408,79 @@ func (r *Run) fill(trials []*Trial, metrics []Metric) error {
 		byID[t.Attempt] = t
 	}
 	first, last := trials[0].Attempt, trials[len(trials)-1].Attempt
-	rows, err := r.db.QueryContext(r.ctx, "SELECT attempt, metric, value FROM value WHERE attempt BETWEEN ? AND ?", first,
-		last)
+	err := eachRow(r.ctx, r.db, "SELECT attempt, metric, value FROM value WHERE attempt BETWEEN ? AND ?",
+		func(rows *sql.Rows) error {
+			var attempt int64
+			var metric int
+			var v float64
+			if err := rows.Scan(&attempt, &metric, &v); err != nil {
+				return err
+			}
+			t := byID[attempt]
+			if t == nil || metric < 0 || metric >= len(metrics) {
+				return fault.Campaignf("%s is damaged: it has a value of attempt %d and metric %d, which do not exist", r.path,
+					attempt, metric)
+			}
+			if m := metrics[metric]; m.Probe {
+				t.Probes[m.Name] = v
+			} else {
+				t.Metrics[m.Name] = v
+			}
+			return nil
+		}, first, last)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var attempt int64
-		var metric int
-		var v float64
-		if err := rows.Scan(&attempt, &metric, &v); err != nil {
-			return err
-		}
-		t := byID[attempt]
-		if t == nil || metric < 0 || metric >= len(metrics) {
-			return fault.Campaignf("%s is damaged: it has a value of attempt %d and metric %d, which do not exist", r.path,
-				attempt, metric)
-		}
-		if m := metrics[metric]; m.Probe {
-			t.Probes[m.Name] = v
-		} else {
-			t.Metrics[m.Name] = v
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	steps, err := r.db.QueryContext(r.ctx,
+	return eachRow(r.ctx, r.db,
 		`SELECT attempt, name, timed, argv, exit_code, signal, timed_out, stdout_bytes, stderr_bytes,
-		host_start_ns, host_end_ns, guest_start_ns, guest_end_ns, rusage FROM step WHERE attempt BETWEEN ? AND ? ORDER BY attempt, position`, first, last)
-	if err != nil {
-		return err
-	}
-	defer steps.Close()
-	for steps.Next() {
-		var attempt int64
-		var argv, rusage string
-		var s TrialStep
-		if err := steps.Scan(&attempt, &s.Name, &s.Timed, &argv, &s.ExitCode, &s.Signal, &s.TimedOut, &s.StdoutBytes,
-			&s.StderrBytes,
-			&s.HostStartNS, &s.HostEndNS, &s.GuestStartNS, &s.GuestEndNS, &rusage); err != nil {
-			return err
-		}
-		if err := json.Unmarshal([]byte(argv), &s.Argv); err != nil {
-			return err
-		}
-		if err := json.Unmarshal([]byte(rusage), &s.Rusage); err != nil {
-			return err
-		}
-		t := byID[attempt]
-		if t == nil {
-			return fault.Campaignf("%s is damaged: it has a step of attempt %d, which does not exist", r.path, attempt)
-		}
-		t.Steps = append(t.Steps, s)
-	}
-	return steps.Err()
+		host_start_ns, host_end_ns, guest_start_ns, guest_end_ns, rusage FROM step WHERE attempt BETWEEN ? AND ? ORDER BY attempt, position`,
+		func(rows *sql.Rows) error {
+			var attempt int64
+			var argv, rusage string
+			var s TrialStep
+			if err := rows.Scan(&attempt, &s.Name, &s.Timed, &argv, &s.ExitCode, &s.Signal, &s.TimedOut, &s.StdoutBytes,
+				&s.StderrBytes, &s.HostStartNS, &s.HostEndNS, &s.GuestStartNS, &s.GuestEndNS, &rusage); err != nil {
+				return err
+			}
+			if err := json.Unmarshal([]byte(argv), &s.Argv); err != nil {
+				return err
+			}
+			if err := json.Unmarshal([]byte(rusage), &s.Rusage); err != nil {
+				return err
+			}
+			t := byID[attempt]
+			if t == nil {
+				return fault.Campaignf("%s is damaged: it has a step of attempt %d, which does not exist", r.path, attempt)
+			}
+			t.Steps = append(t.Steps, s)
+			return nil
+		}, first, last)
 }
 
-func collect[T any](r *Run, query string, scan func(*sql.Rows) (T, error)) ([]T, error) {
-	rows, err := r.db.QueryContext(r.ctx, query)
+// collect returns what scan makes of each row of a query.
+func collect[T any](r *Run, query string, scan func(*sql.Rows) (T, error)) (all []T, err error) {
+	err = eachRow(r.ctx, r.db, query, func(rows *sql.Rows) error {
+		v, err := scan(rows)
+		all = append(all, v)
+		return err
+	})
 	if err != nil {
 		return nil, r.explainRead(err)
 	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, r.explainRead(err)
-		}
-		all = append(all, v)
+	return all, nil
+}
+
+// eachRow calls scan with each row of a query. Its errors are SQLite's and those of scan.
+func eachRow(ctx context.Context, db *sql.DB, query string, scan func(*sql.Rows) error, args ...any) error {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
 	}
-	return all, r.explainRead(rows.Err())
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }

@@ -85,20 +85,16 @@ func (r *Run) checkSchema() error {
 func objects(ctx context.Context, db *sql.DB, most int) (all []object, err error) {
 	const query = `SELECT substr(type, 1, 100), substr(name, 1, 100), substr(tbl_name, 1, 100),
 		CASE WHEN length(sql) > 10000 THEN 'too long' ELSE coalesce(sql, '') END FROM sqlite_schema LIMIT ?`
-	rows, err := db.QueryContext(ctx, query, most)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = eachRow(ctx, db, query, func(rows *sql.Rows) error {
 		var o object
 		if err := rows.Scan(&o.kind, &o.name, &o.table, &o.sql); err != nil {
-			return nil, fmt.Errorf("sqlite_schema: %w", err)
+			return fmt.Errorf("sqlite_schema: %w", err)
 		}
 		o.sql = plainSQL(o.sql)
 		all = append(all, o)
-	}
-	return all, rows.Err()
+		return nil
+	}, most)
+	return all, err
 }
 
 // plainSQL returns a statement of tare's schema without comments and with single

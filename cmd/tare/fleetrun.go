@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,26 +101,6 @@ func each[T any](r *remoteFleet, do func(fleet.Member, remote.Host) (T, error)) 
 	return said, errs
 }
 
-// fleetCommand makes a command that does something on all machines.
-func fleetCommand(use, short, long string, f *fleetFlags,
-	do func(ctx context.Context, r *remoteFleet, m fleet.Member, h remote.Host) (string, error)) *cobra.Command {
-	c := &cobra.Command{
-		Use: use + " FLEET.yaml", Short: short, Long: long, Example: "  tare fleet " + use + " racks.yaml",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := openRemoteFleet(args[0], *f)
-			if err != nil {
-				return err
-			}
-			said, errs := each(r, func(m fleet.Member, h remote.Host) (string, error) {
-				return do(cmd.Context(), r, m, h)
-			})
-			return r.tell(cmd, said, errs)
-		},
-	}
-	return c
-}
-
 func runFlag(c *cobra.Command, f *fleetFlags) *cobra.Command {
 	c.Flags().StringVar(&f.run, "run", "", "name of the run on the machines (default: the fleet's)")
 	return c
@@ -134,8 +113,10 @@ func programFlag(c *cobra.Command, f *fleetFlags) *cobra.Command {
 
 func newFleetDoctor(o *options) *cobra.Command {
 	f := &fleetFlags{}
-	c := fleetCommand("doctor", "Report what each machine can measure, and what disturbs it",
-		`doctor copies this program to each machine, unless it is already there, and runs tare
+	c := &cobra.Command{
+		Use:   "doctor FLEET.yaml",
+		Short: "Report what each machine can measure, and what disturbs it",
+		Long: `doctor copies this program to each machine, unless it is already there, and runs tare
 doctor on it. If a machine cannot measure the fleet's campaign, because it lacks a system,
 a network, a device or a tool, doctor says why and exits with status 3.
 
@@ -146,15 +127,13 @@ from those of its previous check or of the others in its group, each by more tha
 margin (docs/fleet.md), if a core was throttled, or if its clock is bad. The last check
 decides.
 
-Over Temporal, the machine's worker answers and measures, unless it is measuring already.`, f, nil)
+Over Temporal, the machine's worker answers and measures, unless it is measuring already.`,
+		Example: "  tare fleet doctor racks.yaml",
+	}
 	measure := c.Flags().Bool("measure", false, "measure each machine against itself; takes minutes")
 	c.Flags().DurationVar(&f.patience, "patience", time.Minute, "how long to keep trying a machine that cannot be reached")
 	c.Flags().DurationVar(&f.poll, "poll", 5*time.Second, "how often to ask a machine while waiting for it")
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		r, err := openRemoteFleet(args[0], *f)
-		if err != nil {
-			return err
-		}
+	overSSH := func(cmd *cobra.Command, r *remoteFleet) error {
 		p, err := remote.ProgramAt(f.program)
 		if err != nil {
 			return err
@@ -177,7 +156,7 @@ Over Temporal, the machine's worker answers and measures, unless it is measuring
 		})
 		return r.tell(cmd, said, errs)
 	}
-	return overTemporal(programFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+	return fleetCommand(programFlag(c, f), f, overSSH, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
 		if *measure {
 			return r.measureHealthDurable(cmd.Context(), cmd.OutOrStdout(), t, f, o.stateDir)
 		}
@@ -276,12 +255,12 @@ func stopped(w io.Writer) error {
 
 func newFleetStatus() *cobra.Command {
 	f := &fleetFlags{}
-	c := fleetCommand("status", "Report how far the run on each machine is", "", f, nil)
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		r, err := openRemoteFleet(args[0], *f)
-		if err != nil {
-			return err
-		}
+	c := &cobra.Command{
+		Use:     "status FLEET.yaml",
+		Short:   "Report how far the run on each machine is",
+		Example: "  tare fleet status racks.yaml",
+	}
+	return fleetCommand(runFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet) error {
 		off, err := r.unhealthy(cmd.Context())
 		if err != nil {
 			return err
@@ -294,35 +273,38 @@ func newFleetStatus() *cobra.Command {
 			return text, err
 		})
 		return r.tell(cmd, said, errs)
-	}
-	return overTemporal(runFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
-		return r.statusDurable(cmd, t)
-	})
+	}, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error { return r.statusDurable(cmd, t) })
 }
 
 func newFleetCancel() *cobra.Command {
 	f := &fleetFlags{}
-	return overTemporal(runFlag(fleetCommand("cancel", "End the run on each machine, as Ctrl-C does",
-		`cancel ends the run on each machine in an orderly way. tare fleet resume continues it.`, f,
-		func(ctx context.Context, r *remoteFleet, _ fleet.Member, h remote.Host) (string, error) {
-			return answer(h.Cancel(ctx, r.run))
-		}), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
-		return r.cancelDurable(cmd, t)
-	})
+	c := &cobra.Command{
+		Use:     "cancel FLEET.yaml",
+		Short:   "End the run on each machine, as Ctrl-C does",
+		Long:    `cancel ends the run on each machine in an orderly way. tare fleet resume continues it.`,
+		Example: "  tare fleet cancel racks.yaml",
+	}
+	return fleetCommand(runFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet) error {
+		said, errs := each(r, func(_ fleet.Member, h remote.Host) (string, error) {
+			return answer(h.Cancel(cmd.Context(), r.run))
+		})
+		return r.tell(cmd, said, errs)
+	}, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error { return r.cancelDurable(cmd, t) })
 }
 
 func newFleetResume(o *options) *cobra.Command {
 	f := &fleetFlags{}
-	c := fleetCommand("resume", "Continue runs that were cancelled, killed or stopped by the machine",
-		`resume continues the run on each machine where it was cancelled, killed, or stopped by a
+	c := &cobra.Command{
+		Use:   "resume FLEET.yaml",
+		Short: "Continue runs that were cancelled, killed or stopped by the machine",
+		Long: `resume continues the run on each machine where it was cancelled, killed, or stopped by a
 reboot or a fault of the machine, with the build of tare that began it. Runs that are
 complete or in progress are left alone. Machines whose last check of health (tare fleet
-doctor --measure) failed are left out.`, f, nil)
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		r, err := openRemoteFleet(args[0], *f)
-		if err != nil {
-			return err
-		}
+doctor --measure) failed are left out.`,
+		Example: "  tare fleet resume racks.yaml",
+	}
+	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "also resume on machines that are offline")
+	return fleetCommand(runFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet) error {
 		off, err := r.leftOut(cmd.Context(), f)
 		if err != nil {
 			return err
@@ -338,24 +320,27 @@ doctor --measure) failed are left out.`, f, nil)
 			return answer(s, err)
 		})
 		return r.tell(cmd, said, errs)
-	}
-	c.Flags().BoolVar(&f.unhealthy, "even-if-unhealthy", false, "also resume on machines that are offline")
-	return overTemporal(runFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+	}, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
 		return r.resumeDurable(cmd, t, f, o.stateDir)
 	})
 }
 
 func newFleetFetch() *cobra.Command {
 	f := &fleetFlags{}
-	return overTemporal(runFlag(fleetCommand("fetch", "Copy the run files of all machines here",
-		`fetch copies the run file of each machine whose run is over into the fleet's folder of
+	c := &cobra.Command{
+		Use:   "fetch FLEET.yaml",
+		Short: "Copy the run files of all machines here",
+		Long: `fetch copies the run file of each machine whose run is over into the fleet's folder of
 results, where tare fleet show reads it. It checks the hash of each file, and copies no
 file that is already here.
 
 If runs go on, or have not begun on some machines, it fetches the others and exits with
-status 4.`, f,
-		func(ctx context.Context, r *remoteFleet, m fleet.Member, h remote.Host) (string, error) {
-			s, err := h.Status(ctx, r.run)
+status 4.`,
+		Example: "  tare fleet fetch racks.yaml",
+	}
+	return fleetCommand(runFlag(c, f), f, func(cmd *cobra.Command, r *remoteFleet) error {
+		said, errs := each(r, func(m fleet.Member, h remote.Host) (string, error) {
+			s, err := h.Status(cmd.Context(), r.run)
 			switch {
 			case err != nil:
 				return "", err
@@ -365,7 +350,7 @@ status 4.`, f,
 				return notFetched(statusText(s)), errNoFile
 			}
 			to := r.runFile(m)
-			fetched, err := h.Fetch(ctx, r.run, to)
+			fetched, err := h.Fetch(cmd.Context(), r.run, to)
 			if err != nil {
 				return "", err
 			}
@@ -377,9 +362,9 @@ status 4.`, f,
 				text += "; " + statusText(s)
 			}
 			return text, nil
-		}), f), f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
-		return r.fetchCollected(cmd, t)
-	})
+		})
+		return r.tell(cmd, said, errs)
+	}, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error { return r.fetchCollected(cmd, t) })
 }
 
 // notFetched says that a run has no file to fetch yet, and how far it is.
@@ -404,29 +389,6 @@ doctor --measure) failed is left out.
 With --reboot, it takes machines through the boots that the campaign has, and waits until
 their runs are complete.`,
 		Example: "  tare fleet run racks.yaml\n  tare fleet run racks.yaml --run second --wait",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := openRemoteFleet(args[0], *f)
-			if err != nil {
-				return err
-			}
-			if r.campaign == nil {
-				return fault.WithRemedy(fault.Campaignf("%s: the fleet has no campaign to run", args[0]),
-					"campaign: FILE.yaml in %s", args[0])
-			}
-			p, err := remote.ProgramAt(f.program)
-			if err != nil {
-				return err
-			}
-			b := batch{remoteFleet: r, program: p, flags: *f, out: cmd.OutOrStdout()}
-			if b.image, err = r.openImage(cmd.Context(), cmd.OutOrStdout(), o.stateDir); err != nil {
-				return err
-			}
-			if b.offLine, err = r.leftOut(cmd.Context(), f); err != nil {
-				return err
-			}
-			return b.start(cmd.Context())
-		},
 	}
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the runs of all machines are over")
 	c.Flags().BoolVar(&f.reboot, "reboot", false,
@@ -435,8 +397,24 @@ their runs are complete.`,
 	c.Flags().DurationVar(&f.patience, "patience", 10*time.Minute,
 		"how long to keep trying a machine that cannot be reached")
 	c.Flags().DurationVar(&f.poll, "poll", 15*time.Second, "how often to ask a machine while waiting for it")
-	c = runFlag(programFlag(c, f), f)
-	return overTemporal(c, f, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
+	return fleetCommand(runFlag(programFlag(c, f), f), f, func(cmd *cobra.Command, r *remoteFleet) error {
+		if r.campaign == nil {
+			return fault.WithRemedy(fault.Campaignf("%s: the fleet has no campaign to run", cmd.Flags().Arg(0)),
+				"campaign: FILE.yaml in %s", cmd.Flags().Arg(0))
+		}
+		p, err := remote.ProgramAt(f.program)
+		if err != nil {
+			return err
+		}
+		b := batch{remoteFleet: r, program: p, flags: *f, out: cmd.OutOrStdout()}
+		if b.image, err = r.openImage(cmd.Context(), cmd.OutOrStdout(), o.stateDir); err != nil {
+			return err
+		}
+		if b.offLine, err = r.leftOut(cmd.Context(), f); err != nil {
+			return err
+		}
+		return b.start(cmd.Context())
+	}, func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error {
 		return r.startDurable(cmd, t, f, o.stateDir)
 	})
 }

@@ -19,17 +19,17 @@ import (
 	"github.com/tare-bench/tare/internal/report"
 )
 
-// overTemporal makes a command that logs in to machines use Temporal if the fleet's file says so.
-func overTemporal(c *cobra.Command, f *fleetFlags,
-	do func(cmd *cobra.Command, r *remoteFleet, t *durable.Client) error) *cobra.Command {
-	overSSH := c.RunE
+// fleetCommand makes c a command on a fleet's file: it does its work over SSH or, if the file says so, over Temporal.
+func fleetCommand(c *cobra.Command, f *fleetFlags, overSSH func(*cobra.Command, *remoteFleet) error,
+	overTemporal func(*cobra.Command, *remoteFleet, *durable.Client) error) *cobra.Command {
+	c.Args = cobra.ExactArgs(1)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		r, err := openRemoteFleet(args[0], *f)
 		if err != nil {
 			return err
 		}
 		if r.Temporal.Address == "" {
-			return overSSH(cmd, args)
+			return overSSH(cmd, r)
 		}
 		t, err := durable.Dial(cmd.Context(), r.Temporal, func() {
 			fmt.Fprintf(cmd.ErrOrStderr(), "no tare fleet serve of this build is connected to Temporal; waiting for it, up to "+
@@ -40,7 +40,7 @@ func overTemporal(c *cobra.Command, f *fleetFlags,
 		}
 		defer t.Close()
 		r.temporal = t
-		return do(cmd, r, t)
+		return overTemporal(cmd, r, t)
 	}
 	return c
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -64,13 +65,10 @@ boot; docs/fleet.md has a unit file.`,
 				return fault.WithRemedy(fault.Campaignf("%s has no machine %s", args[0], name),
 					"add it there, or say with --name which one this is")
 			}
-			dir := file.Dir
-			if dir == "" {
-				dir = remote.DefaultDir
-			}
 			fmt.Fprintf(cmd.OutOrStdout(), "tare %s works as %s for %s\n", version, name, file.Temporal.Address)
 			return durable.Work(cmd.Context(), file.Temporal, name, build, &durable.Here{
-				Program: "/proc/self/exe", Args: []string{"--state", absolute(o.stateDir)}, Dir: filepath.Join(dir, "work"),
+				Program: "/proc/self/exe", Args: []string{"--state", absolute(o.stateDir)},
+				Dir: filepath.Join(cmp.Or(file.Dir, remote.DefaultDir), "work"),
 				Next: func(ctx context.Context, path string) (durable.Boot, error) {
 					b, _, err := experiment.NextBoot(ctx, path)
 					return durable.Boot{Name: b.Name, Entry: b.Entry}, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,10 +58,7 @@ func openRemoteFleet(path string, f fleetFlags) (*remoteFleet, error) {
 			return nil, fault.Campaignf("%s: ssh_config: %w", path, err)
 		}
 	}
-	r := &remoteFleet{File: file, run: f.run}
-	if r.run == "" {
-		r.run = file.Name
-	}
+	r := &remoteFleet{File: file, run: cmp.Or(f.run, file.Name)}
 	if strings.ContainsAny(r.run, "/\x00") || strings.HasPrefix(r.run, ".") {
 		return nil, fault.Campaignf("--run %q: must be a file name", r.run)
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -113,10 +114,7 @@ func (d Difference) String() string {
 
 // known words the value of a fact.
 func known(s string) string {
-	if s == "" {
-		return "not known or none"
-	}
-	return s
+	return cmp.Or(s, "not known or none")
 }
 
 // Summary says in sentences what changed: a sentence for each claim, and one for the rest.

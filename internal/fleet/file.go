@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 	"time"
@@ -125,9 +126,7 @@ func Parse(path string, text []byte) (*File, error) {
 	if f.Dir != "" && !strings.HasPrefix(f.Dir, "/") {
 		return nil, fault.Campaignf("%s: dir %s must be an absolute path on the machines", path, strict.Quote(f.Dir))
 	}
-	if f.Results == "" {
-		f.Results = f.Name
-	}
+	f.Results = cmp.Or(f.Results, f.Name)
 	beside := func(name string) string {
 		if name == "" || filepath.IsAbs(name) {
 			return name
@@ -145,9 +144,7 @@ func Parse(path string, text []byte) (*File, error) {
 	at := map[string]string{} // machines by destination
 	for i := range f.Machines {
 		m := &f.Machines[i]
-		if m.SSH == "" {
-			m.SSH = m.Name
-		}
+		m.SSH = cmp.Or(m.SSH, m.Name)
 		if other := at[m.SSH]; other != "" && f.Temporal.Address == "" {
 			return nil, fault.Campaignf("%s: ssh %s leads to one machine, but %s and %s are two", path, strict.Quote(m.SSH),
 				other, m.Name)

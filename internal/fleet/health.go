@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"math"
@@ -142,8 +143,5 @@ func comparedToGroup(checks []Check, i int, mine calibration, add func(string, .
 }
 
 func groupOf(c Check) string {
-	if c.Group != "" {
-		return c.Group
-	}
-	return c.Run.Type
+	return cmp.Or(c.Group, c.Run.Type)
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -73,10 +74,7 @@ func Read(r *store.Run) (*Run, error) {
 
 // typeOf names the type of a machine, by which machines are grouped if nobody says how.
 func typeOf(env *host.Environment) string {
-	name := env.CPU.Model
-	if name == "" {
-		name = "unknown CPU"
-	}
+	name := cmp.Or(env.CPU.Model, "unknown CPU")
 	if env.CPU.Threads > 0 {
 		name += fmt.Sprintf(", %d CPUs", env.CPU.Threads)
 	}

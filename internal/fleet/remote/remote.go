@@ -14,6 +14,7 @@ package remote
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -93,12 +94,7 @@ func ProgramAt(path string) (Program, error) {
 	return Program{path, hash}, nil
 }
 
-func (h Host) dir() string {
-	if h.Dir != "" {
-		return h.Dir
-	}
-	return DefaultDir
-}
+func (h Host) dir() string { return cmp.Or(h.Dir, DefaultDir) }
 
 // program is where a program is on the machine.
 func (h Host) program(p Program) string { return path.Join(h.dir(), "bin", "tare-"+p.Hash) }

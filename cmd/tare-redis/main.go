@@ -38,7 +38,7 @@ func run() error {
 		flag.Usage()
 		os.Exit(2)
 	}
-	// Before the first request: whoever sees that one was answered may send SIGUSR1.
+	// Before the first request: SIGUSR1 may follow the first answer at once.
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGUSR1)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

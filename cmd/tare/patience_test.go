@@ -17,7 +17,7 @@ func TestPatience(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
 	write(t, dir, "c.yaml", "name: c\narms: [native]\nworkloads: [{name: sysbench-cpu, size: 150}]\nblocks: 1\n")
-	// The lock of this host may be with another test's tare; the run waits for whoever has it.
+	// Another test's tare may hold the lock of this host; the run waits for the holder.
 	lock, err := instance.Lock("another campaign")
 	if err == nil {
 		defer lock.Close()

@@ -26,7 +26,7 @@ func Leftovers(stateDir string, layout cgroup.Layout) ([]instance.Leftover, erro
 	return instance.Leftovers(stateDir, layout, domains...)
 }
 
-// domains lists the Xen domains on this host, whoever created them.
+// domains lists all Xen domains on this host, also those that tare did not create.
 func domains() ([]instance.Foreign, error) {
 	names, err := xen.Names()
 	if err != nil {

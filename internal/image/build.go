@@ -112,7 +112,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 }
 
 // publish gives a complete image its name. After a power loss it is there as a whole or not at all.
-// From then on it is closed to other users: the tree has programs that run as root for whoever
+// From then on it is closed to other users: the tree has programs that run as root no matter who
 // starts them.
 func publish(temp, dir string) error {
 	if err := os.Chmod(temp, 0o700); err != nil {

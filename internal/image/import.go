@@ -28,7 +28,7 @@ const rounds = 3
 // Import makes the image of an index from its chunks. It needs root and loop devices, but none of the tools of a build.
 // If the cache has this image, nothing is asked of the source, and the image may be another build of the recipe: its
 // Manifest.DiskSHA256 tells. An import that ends early goes on with the chunks that had arrived when it is repeated.
-// Whoever chooses the content of an image becomes root on this machine: its programs run in native guests.
+// Anyone who can choose the content of an image is root on this machine: its programs run in native guests.
 func Import(ctx context.Context, cacheDir string, x Index, source Source, step func(string)) (*Image, error) {
 	if err := x.valid(); err != nil {
 		return nil, err

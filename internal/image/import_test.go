@@ -234,8 +234,8 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// TestKilledImport: whoever kills an import at any moment finds no image or a whole one, no mount and no loop device,
-// and the next import completes it.
+// TestKilledImport: an import that is killed, at any moment, leaves no image or a whole one, no mount and no loop
+// device, and the next import completes it.
 func TestKilledImport(t *testing.T) {
 	img, _ := builtForExport(t)
 	folder := filepath.Join(t.TempDir(), "out")

@@ -197,7 +197,7 @@ func formatSums(is map[string]entry) []byte {
 	return b.Bytes()
 }
 
-// portableSums are the sums of an image without the times, which are of one machine: whoever compares the image with
+// portableSums are the sums of an image without the times, which are of one machine: a comparison of the image with
 // them reads every file.
 func portableSums(dir string) ([]byte, error) {
 	is, err := readSums(dir)

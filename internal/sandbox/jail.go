@@ -182,7 +182,7 @@ func Bind(source, at string, flags uintptr) error {
 	return nil
 }
 
-// UnmountBelow unmounts everything below dir, whoever mounted it.
+// UnmountBelow unmounts everything below dir, no matter what mounted it.
 func UnmountBelow(dir string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
 	if err != nil {

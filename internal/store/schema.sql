@@ -102,7 +102,7 @@ CREATE TABLE attempt (
     size          INTEGER NOT NULL,
     began_unix_ns INTEGER NOT NULL,
     -- since format 2:
-    member        INTEGER NOT NULL DEFAULT 0, -- in the crew, from 0
+    member        INTEGER NOT NULL DEFAULT 0, -- among the guests of the trial, from 0
     stress        TEXT NOT NULL DEFAULT ''    -- resource that this member loads, serving or answering; '': it runs the workload
 ) STRICT;
 

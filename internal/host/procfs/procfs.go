@@ -1,5 +1,5 @@
 // Package procfs reads what the kernel shows in /proc: the CPU time of the host and of its
-// processes, interrupts, and memory. It has no state: whoever wants to know what changed reads
+// processes, interrupts, and memory. It has no state: to learn what changed, read
 // twice.
 package procfs
 

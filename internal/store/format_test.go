@@ -15,7 +15,7 @@ import (
 // one interrupted.
 func older(t *testing.T) string {
 	t.Helper()
-	schema, err := os.ReadFile("format-1.sql")
+	schema, err := os.ReadFile("testdata/format-1.sql")
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "old.tare")
 	db, err := sql.Open("sqlite", path)

@@ -12,40 +12,42 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// schema is that of Format, schemaOf1 that of format 1.
-var (
-	//go:embed schema.sql
-	schema string
-	//go:embed format-1.sql
-	schemaOf1 string
-)
+// schema is that of Format.
+//
+//go:embed schema.sql
+var schema string
+
+// undo takes back, for each format from the second on, what it added to the format before.
+var undo = [Format - 1]string{
+	`DROP TABLE guest_value; ALTER TABLE guest DROP COLUMN flavor; ALTER TABLE guest DROP COLUMN slot;
+		ALTER TABLE guest DROP COLUMN neighbour; ALTER TABLE attempt DROP COLUMN member;
+		ALTER TABLE attempt DROP COLUMN stress`,
+	"DROP TABLE pass",
+	"DROP TABLE latency",
+}
 
 // object is an entry of sqlite_schema.
 type object struct{ kind, name, table, sql string }
 
 // schemas has the objects of each format as SQLite lists them, by format less one.
 var schemas = sync.OnceValues(func() (all [Format][]object, err error) {
-	for i := range all {
-		script := schema
-		switch i + 1 {
-		case 1:
-			script = schemaOf1
-		case 2:
-			script += "DROP TABLE pass; DROP TABLE latency;"
-		case 3:
-			script += "DROP TABLE latency;"
-		}
-		db, err := sql.Open("sqlite", ":memory:")
-		if err != nil {
-			return all, err
-		}
-		defer db.Close()
-		db.SetMaxOpenConns(1)
-		if _, err := db.Exec(script); err != nil {
-			return all, err
-		}
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return all, err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if _, err = db.Exec(schema); err != nil {
+		return all, err
+	}
+	for i := Format - 1; i >= 0; i-- {
 		if all[i], err = objects(context.Background(), db, -1); err != nil {
 			return all, err
+		}
+		if i > 0 {
+			if _, err = db.Exec(undo[i-1]); err != nil {
+				return all, err
+			}
 		}
 	}
 	return all, nil
@@ -97,8 +99,8 @@ func objects(ctx context.Context, db *sql.DB, most int) (all []object, err error
 	return all, err
 }
 
-// plainSQL returns a statement of tare's schema without comments and with single
-// spaces. Other versions of tare have other comments.
+// plainSQL returns a statement of tare's schema without comments and with single spaces, but none before ")". Other
+// versions of tare have other comments, and SQLite removes the space when it drops a table's last column.
 func plainSQL(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -108,5 +110,5 @@ func plainSQL(text string) string {
 	}
 	// Not all that Go takes for white space is white space to SQLite.
 	words := strings.FieldsFunc(b.String(), func(r rune) bool { return strings.ContainsRune(" \t\r\n", r) })
-	return strings.Join(words, " ")
+	return strings.ReplaceAll(strings.Join(words, " "), " )", ")")
 }

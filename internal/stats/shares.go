@@ -41,17 +41,17 @@ func ShareDifference(k, n, j, m int, alpha float64) (Interval, error) {
 	if err != nil {
 		return Interval{}, err
 	}
-	x, xLow, xHigh := wilson(k, n, alpha)
-	y, yLow, yHigh := wilson(j, m, alpha)
+	x, xLow, xHigh := Wilson(k, n, alpha)
+	y, yLow, yHigh := Wilson(j, m, alpha)
 	return Interval{
 		Estimate: x - y, Low: x - y - math.Hypot(x-xLow, yHigh-y), High: x - y + math.Hypot(xHigh-x, y-yLow),
 		N: n + m, P: p,
 	}, nil
 }
 
-// wilson returns the proportion k/n with Wilson's interval, which inverts the
-// score test.
-func wilson(k, n int, alpha float64) (p, low, high float64) {
+// Wilson returns the proportion p = k/n with its 1-alpha interval (Wilson 1927, doi:10.1080/01621459.1927.10502953),
+// which inverts the score test. It expects 0 ≤ k ≤ n and n ≥ 1.
+func Wilson(k, n int, alpha float64) (p, low, high float64) {
 	z := distuv.UnitNormal.Quantile(1 - alpha/2)
 	nf := float64(n)
 	p = float64(k) / nf

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -91,4 +92,16 @@ func TestQuantileInterval(t *testing.T) {
 		return err == nil && iv.Low <= 0.95 && iv.High >= 0.95
 	})
 	within(t, "coverage of the 95th percentile of 150", got, 0.945, 0.99)
+}
+
+func TestWilson(t *testing.T) {
+	// Newcombe, Statistics in Medicine 17 (1998), table I, method 3.
+	for _, v := range []struct {
+		k, n      int
+		low, high float64
+	}{{81, 263, .2553, .3662}, {15, 148, .0624, .1605}, {0, 20, 0, .1611}, {1, 29, .0061, .1718}} {
+		if _, low, high := Wilson(v.k, v.n, 0.05); math.Abs(low-v.low) > 5e-5 || math.Abs(high-v.high) > 5e-5 {
+			t.Errorf("%d of %d: %.4f … %.4f", v.k, v.n, low, high)
+		}
+	}
 }

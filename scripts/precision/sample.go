@@ -97,15 +97,6 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// wilson returns the 95 % confidence interval of the share k of n [Wilson, JASA 1927].
-func wilson(k, n int) (low, high float64) {
-	const z = 1.959963984540054
-	p, m := float64(k)/float64(n), float64(n)
-	centre := (p + z*z/(2*m)) / (1 + z*z/m)
-	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return max(0, centre-half), min(1, centre+half)
-}
-
 // share formats a share: "3 of 500 (0.6 %)".
 func share(k, n int) string {
 	if n == 0 {
@@ -119,7 +110,7 @@ func shareIn(k, n int) string {
 	if n == 0 {
 		return "–"
 	}
-	low, high := wilson(k, n)
+	_, low, high := stats.Wilson(k, n, 0.05)
 	return fmt.Sprintf("%d of %d (%.1f %%; %.1f … %.1f)", k, n, 100*float64(k)/float64(n), 100*low, 100*high)
 }
 

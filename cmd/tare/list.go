@@ -148,8 +148,10 @@ func newParse(*options) *cobra.Command {
 		Long: `parse reads the output of a program that you ran yourself. For a workload it
 prints the metrics in tare's units; for a tool, every figure in the output, with
 the tool's own names and units. Some names are both a tool's and a workload's: they
-mean the tool unless you give --workload. Output that is incomplete, or of more than
-one run, is refused. Supported tools:
+mean the tool unless you give --workload. parse refuses incomplete output. It numbers
+the figures of several runs of a tool, or refuses them. "unread" are lines with numbers
+that tare did not read, and "doubts" are failures and contradictions in the output.
+docs/parse.md lists the versions. Supported tools:
 
 ` + toolNames(),
 		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt\n" +
@@ -173,7 +175,7 @@ one run, is refused. Supported tools:
 		}
 		var result any
 		if isTool {
-			result, err = parsedByTool(t, b)
+			result, err = parsedByTool(cmd.ErrOrStderr(), args[1], t, b)
 		} else {
 			result, err = parsed(w, b)
 		}
@@ -265,16 +267,36 @@ func toolNames() string {
 	return b.String() + "."
 }
 
-// parsedByTool is what `tare parse` prints for a tool.
-func parsedByTool(t tool.Tool, output []byte) (any, error) {
-	r, err := t.Read(string(output))
+// parsedByTool prints what the output of a tool says. What tare did not read, and what is in doubt, is also told on w.
+func parsedByTool(w io.Writer, name string, t tool.Tool, output []byte) (any, error) {
+	r, err := t.Examine(string(output))
 	if err != nil {
 		return nil, err
 	}
+	doubts, unread := []string{}, r.Unread()
+	for _, doubt := range r.Doubts {
+		doubts = append(doubts, doubt.Error())
+		fmt.Fprintf(w, "tare: %s: in doubt: %v\n", name, doubt)
+	}
+	if n := len(unread); n > 0 {
+		first := make([]string, min(n, 3))
+		for i := range first {
+			first[i] = tool.Quote(unread[i])
+		}
+		more := ""
+		if n > len(first) {
+			more = " …"
+		}
+		fmt.Fprintf(w, "tare: %s: %s with numbers not read: %s%s\n", name, fmt.Sprintf("%d lines", n),
+			strings.Join(first, ", "), more)
+	}
 	return struct {
 		Tool    string        `json:"tool"`
+		Version string        `json:"version,omitempty"`
 		Metrics []tool.Figure `json:"metrics"`
-	}{r.Tool, r.Figures}, nil
+		Doubts  []string      `json:"doubts,omitempty"`
+		Unread  []string      `json:"unread,omitempty"`
+	}{r.Tool, r.Version, r.Figures, doubts, unread}, nil
 }
 
 // parsed is what it prints for a workload.

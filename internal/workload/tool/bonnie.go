@@ -95,3 +95,6 @@ func addBonnie(r *Report, name, word string) error {
 	}
 	return nil
 }
+
+// bonnieBegins are the CSV lines, one for each run.
+const bonnieBegins = `1\.9[78],\d`

@@ -259,3 +259,5 @@ func readWrk(text string, r *Report) error {
 	}
 	return nil
 }
+
+func readSockperf(text string, r *Report) error { return lines(sockperfLines)(text, r) }

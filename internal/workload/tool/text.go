@@ -2,6 +2,7 @@ package tool
 
 import (
 	"math"
+	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
@@ -34,6 +35,48 @@ func plain(text string) string {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	}
 	return text
+}
+
+var quoted = regexp.MustCompile(`(?m)^(?:> ?)+`)
+
+// pasted returns a text without what a mail or a page put before each line: "> ", or an indent.
+func pasted(text string) string {
+	full, quotes := 0, 0
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) != "" {
+			full++
+		}
+		if strings.HasPrefix(line, ">") {
+			quotes++
+		}
+	}
+	if 2*quotes > full { // a mail also has lines of its author
+		text = quoted.ReplaceAllString(text, "")
+	}
+	return outdented(text, 0)
+}
+
+// outdented removes the smallest indent that lines have, if that is at least so many bytes. Lines without any indent
+// count if least is 0.
+func outdented(text string, least int) string {
+	lines := strings.Split(text, "\n")
+	indents := make([]int, len(lines))
+	indent := -1
+	for i, line := range lines {
+		indents[i] = len(line) - len(strings.TrimLeft(line, " \t"))
+		if strings.TrimSpace(line) != "" && (least == 0 || indents[i] > 0) && (indent < 0 || indents[i] < indent) {
+			indent = indents[i]
+		}
+	}
+	if indent < max(least, 1) {
+		return text
+	}
+	for i, line := range lines {
+		if indents[i] >= indent {
+			lines[i] = line[indent:]
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Grep returns the lines that contain any of the words. A guest may write a lot,
@@ -71,6 +114,17 @@ func Numbers(s ...string) ([]float64, error) {
 		fs[i] = f
 	}
 	return fs, nil
+}
+
+// times returns word × factor without the error of a multiplication of binary numbers: 218.37 × 0.000001 is 0.00021837.
+func times(word string, factor float64) float64 {
+	v, ok := new(big.Rat).SetString(word)
+	by, also := new(big.Rat).SetString(strconv.FormatFloat(factor, 'g', -1, 64))
+	if !ok || !also {
+		return 0
+	}
+	product, _ := v.Mul(v, by).Float64()
+	return product
 }
 
 // number returns a value in its shortest form, fit for a figure's name.

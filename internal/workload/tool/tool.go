@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,6 +30,8 @@ type Figure struct {
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
 	Better Better  `json:"better,omitempty"`
+	// Printed is the number and its unit as the tool printed them, if Value and Unit are not: "218.37us".
+	Printed string `json:"printed,omitempty"`
 
 	// factor converts to s, B, B/s or 1/s, where the tool means something else by the unit than
 	// units says; 0: it does not.
@@ -60,14 +63,22 @@ func (f Figure) In(unit string) float64 {
 
 // Report is everything that a tool's output says.
 type Report struct {
-	Tool    string
+	Tool string
+	// Version is that of the tool as far as the output tells it: what it prints, or "0.4 or 0.5" for a form that only
+	// these versions have. "": the output does not tell.
+	Version string
 	Figures []Figure // in the order of the output, or of the tool's table
 	// Words are what the output says about the run besides figures, such as the "test" of sysbench.
 	Words map[string]string
+	// Doubts are failures of a part of the run, and figures that contradict each other. Only Examine returns a report
+	// that has some.
+	Doubts []error
 
-	err   error             // the first number that is not usable
-	timed bool              // withTimes has read the text
-	lines map[string]string // words of the lines that figures are expected in, by the figures' names
+	text    string            // the output
+	lenient bool              // doubts are no errors
+	err     error             // the first number that is not usable
+	timed   bool              // withTimes has read the text
+	lines   map[string]string // words of the lines that figures are expected in, by the figures' names
 }
 
 func (r *Report) add(name string, v float64, unit string, better Better) {
@@ -76,8 +87,36 @@ func (r *Report) add(name string, v float64, unit string, better Better) {
 
 // addAs adds a figure whose unit means factor s, B, B/s or 1/s.
 func (r *Report) addAs(factor float64, name string, v float64, unit string, better Better) {
-	r.Figures = append(r.Figures, Figure{name, v, unit, better, factor})
+	r.Figures = append(r.Figures, Figure{Name: name, Value: v, Unit: unit, Better: better, factor: factor})
 }
+
+// addScaled adds a figure that was printed as word and the unit printed, as word × factor of unit.
+func (r *Report) addScaled(name, word, printed string, factor float64, unit string, better Better) {
+	v := r.number(word)
+	if factor != 1 && v != 0 {
+		v = times(word, factor)
+	}
+	f := Figure{Name: name, Value: v, Unit: unit, Better: better}
+	if factor != 1 || printed != unit && printed != "" {
+		f.Printed = word + printed
+	}
+	r.Figures = append(r.Figures, f)
+}
+
+// doubt returns an error about a part of the output, unless the caller wants the other parts nevertheless: then it keeps
+// the error for the report, and returns nil. nil is no doubt.
+func (r *Report) doubt(err error) error {
+	if err != nil && r.lenient {
+		if !slices.ContainsFunc(r.Doubts, func(known error) bool { return known.Error() == err.Error() }) {
+			r.Doubts = append(r.Doubts, err)
+		}
+		return nil
+	}
+	return err
+}
+
+// part returns a report for a part of the output, which include adds to this one.
+func (r *Report) part() *Report { return &Report{Tool: r.Tool, lenient: r.lenient} }
 
 // include adds the figures of a part of the output, with a prefix to their names.
 func (r *Report) include(prefix string, part *Report) {
@@ -85,6 +124,8 @@ func (r *Report) include(prefix string, part *Report) {
 		f.Name = prefix + f.Name
 		r.Figures = append(r.Figures, f)
 	}
+	r.Doubts = append(r.Doubts, part.Doubts...)
+	r.Version = cmp.Or(r.Version, part.Version)
 }
 
 func (r *Report) seconds(name string, v float64) { r.add(name, v, "s", Lower) }
@@ -175,24 +216,11 @@ func Contradiction(format string, args ...any) error {
 // Tool is a program whose output tare reads. Some tools are run by no workload.
 type Tool struct {
 	Name string
-	read func(text string, r *Report) error
-}
+	// Versions are those whose output tare reads, for people.
+	Versions string
 
-// tools are all tools, in order of their names.
-var tools = []Tool{
-	{"ab", lines(abLines)}, {"bonnie++", readBonnie}, {"cpio", readCpio}, {"cpuinfo", readCPUInfo},
-	{"dbench", lines(dbenchLines)},
-	{"dd", readDD}, {"fio", readFio}, {"hyperfine", readHyperfine}, {"ioping", readIoping}, {"iozone", readIozone},
-	{"iperf2", readIperf2}, {"iperf3", readIperf3}, {"kernel-build", readMake},
-	{"lmbench", readLmbench},
-	{"mbw", readMbw}, {"memaslap", readMemaslap},
-	{"nbench", lines(nbenchLines)}, {"netperf", readNetperf}, {"netpipe", readNetpipe},
-	{"nuttcp", readNuttcp}, {"openssl", readOpenssl}, {"perf-bench", readPerfBench},
-	{"pgbench", readPgbench}, {"python", readPython}, {"qperf", readQperf}, {"redis-benchmark", readRedis},
-	{"rt-tests", readRTTests}, {"sockperf", lines(sockperfLines)}, {"stress-ng", readStressNG}, {"sysbench", readSysbench},
-	{"tar", readTar}, {"tare-http", readTareHTTP}, {"tcpbench", lines(tcpbenchLines)}, {"tiobench", readTiobench},
-	{"ttcp", lines(ttcpLines)},
-	{"unixbench", readUnixbench}, {"wrk", readWrk}, {"zstd", readZstd},
+	read   func(text string, r *Report) error
+	begins *regexp.Regexp // lines that a run prints first, and once; nil: there are none
 }
 
 // All returns all tools, in order of their names.
@@ -222,8 +250,81 @@ func Read(tool, text string, wanted ...string) (*Report, error) {
 
 // Read is the same for one tool.
 func (t Tool) Read(text string, wanted ...string) (*Report, error) {
-	r := &Report{Tool: t.Name}
+	return t.readPasted(plain(text), false, wanted...)
+}
+
+// Examine is Read for a person who wants to see what there is: the report says what of the run failed, and which figures
+// contradict each other (Doubts). The names of the figures of several runs begin with "run 1: ", "run 2: " and so on.
+func (t Tool) Examine(text string) (*Report, error) {
 	text = plain(text)
+	if runs := t.runs(text); len(runs) > 1 {
+		if r, err := t.readRuns(runs); err == nil {
+			r.text = text
+			return r, nil
+		}
+	}
+	return t.readPasted(text, true)
+}
+
+// runs returns the outputs of the runs in a text, which begin at the lines that the tool prints first.
+func (t Tool) runs(text string) []string {
+	if t.begins == nil {
+		return []string{text}
+	}
+	at := t.begins.FindAllStringIndex(text, -1)
+	var runs []string
+	from := 0
+	for i := 1; i < len(at); i++ {
+		runs = append(runs, text[from:at[i][0]])
+		from = at[i][0]
+	}
+	return append(runs, text[from:])
+}
+
+// readRuns reads several runs, all of which must be complete.
+func (t Tool) readRuns(runs []string) (*Report, error) {
+	all := &Report{Tool: t.Name}
+	for i, run := range runs {
+		r, err := t.readPasted(run, true)
+		if err != nil {
+			return nil, err
+		}
+		prefix := fmt.Sprintf("run %d: ", i+1)
+		for j, doubt := range r.Doubts {
+			r.Doubts[j] = fmt.Errorf("%s%w", prefix, doubt)
+		}
+		all.include(prefix, r)
+		for name, word := range r.Words {
+			all.say(prefix+name, word)
+		}
+	}
+	return all, nil
+}
+
+// readPasted reads the text as it is and, if that leaves something out, without the indent and the quotes of a mail or
+// a page that it was copied from. There, lines that are not indented may stand above it.
+func (t Tool) readPasted(text string, lenient bool, wanted ...string) (*Report, error) {
+	r, err := t.readText(text, lenient, wanted...)
+	bare := pasted(text)
+	if bare != text {
+		again, failed := t.readText(bare, lenient, wanted...)
+		if failed == nil && (err != nil || len(again.Doubts) <= len(r.Doubts) && len(again.Unread()) < len(r.Unread())) {
+			return again, nil
+		}
+	}
+	if err == nil {
+		return r, nil
+	}
+	if bare := outdented(bare, 4); lenient && bare != text { // as in Markdown
+		if again, failed := t.readText(bare, lenient, wanted...); failed == nil {
+			return again, nil
+		}
+	}
+	return nil, err
+}
+
+func (t Tool) readText(text string, lenient bool, wanted ...string) (*Report, error) {
+	r := &Report{Tool: t.Name, text: text, lenient: lenient}
 	if strings.TrimSpace(text) == "" && len(wanted) == 0 {
 		return nil, fault.Guestf("the output of %s is empty", t.Name)
 	}
@@ -232,6 +333,9 @@ func (t Tool) Read(text string, wanted ...string) (*Report, error) {
 		return nil, err
 	}
 	if len(r.Figures) == 0 {
+		if len(r.Doubts) > 0 {
+			return nil, r.Doubts[0]
+		}
 		if len(wanted) > 0 {
 			_, err := r.One(wanted[0])
 			return nil, err

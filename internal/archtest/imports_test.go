@@ -28,7 +28,7 @@ var rooms = []struct {
 	{"volume", nil, groundRule},
 	{"network", nil, groundRule},
 	{"instance", []string{"cgroup"}, groundRule},
-	{"host", []string{"host/energy", "host/procfs", "xenctl"},
+	{"host", []string{"cgroup", "host/energy", "host/procfs", "xenctl"},
 		"host says what the machine is: it watches nothing, and judges nothing"},
 	{"host/procfs", nil, groundRule},
 	{"host/energy", []string{"host/procfs"}, groundRule},

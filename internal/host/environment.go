@@ -41,6 +41,8 @@ type Environment struct {
 	// Housekeeping is nil if the kernel does not show it, and in environments that were stored
 	// before this field existed.
 	Housekeeping *Housekeeping `json:"housekeeping,omitempty"`
+	// Residents are who else lives on the host; none in environments that were stored before this field existed.
+	Residents []Resident `json:"residents,omitempty"`
 
 	Unreadable []Unreadable `json:"unreadable,omitempty"`
 }

@@ -81,6 +81,7 @@ func Read(o Options) *Environment {
 	procs := r.Processes()
 	env.Memory = readMemory(r, procs)
 	env.Housekeeping = readHousekeeping(r, procs)
+	env.Residents = readResidents(r, procs)
 	env.Kernel = readKernel(r)
 	env.Clock = readClock(r, c)
 	env.Cgroup = readCgroup(r)

@@ -104,6 +104,10 @@ func TestEveryRule(t *testing.T) {
 		{"steal", Spoils, "5.0 %", func(e *host.Environment, s *watch.Sample) { s.Steal = 0.05 }},
 		{"io-pressure", Disturbs, "12.0 %", func(e *host.Environment, s *watch.Sample) { e.Load.IO.Some10 = 12 }},
 		{"io-pressure", Disturbs, "4.0 % iowait", func(e *host.Environment, s *watch.Sample) { s.IOWait = 0.04 }},
+		{"residents", Disturbs, "2 containers of docker; nginx, TCP port 80", func(e *host.Environment, s *watch.Sample) {
+			e.Residents = []host.Resident{{Kind: host.Containers, Who: "docker", Count: 2},
+				{Kind: host.Service, Who: "nginx", Ports: []int{80}}}
+		}},
 		{"just-booted", Note, "60 s", func(e *host.Environment, s *watch.Sample) { e.UptimeS = new(60.0) }},
 		{"cpu-governor", Spoils, "schedutil of acpi-cpufreq on CPUs 0-3",
 			func(e *host.Environment, s *watch.Sample) { e.CPU.Policies[0].Governor = "schedutil" }},

@@ -12,6 +12,8 @@ var loadRules = []rule{
 	{"load-average", loadAverage, "the machine was busy a moment ago, and the load may come back"},
 	{"steal", steal, "a hypervisor runs other guests on these CPUs, and any arm may lose the time"},
 	{"io-pressure", ioPressure, "trials would wait for the same device"},
+	{"residents", residents,
+		"they compete with the trials for CPUs, caches, memory and disks, and so do the trials with them"},
 	{"just-booted", justBooted, "services are still starting, caches are cold, and periodic jobs are about to run"},
 }
 
@@ -78,4 +80,16 @@ func justBooted(v view) *NoiseSource {
 		return found(Note, "wait until the machine has been up for five minutes", "up for %.0f s", up)
 	}
 	return nil
+}
+
+func residents(v view) *NoiseSource {
+	if len(v.Residents) == 0 {
+		return nil
+	}
+	var all []string
+	for _, r := range v.Residents {
+		all = append(all, r.String())
+	}
+	return found(Disturbs, "measure on another machine or at a quiet time",
+		"this machine works for others: %s", strings.Join(all, "; "))
 }

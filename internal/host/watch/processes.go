@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -111,13 +108,4 @@ func (t ProcessTimes) own() map[int]bool {
 
 // ControlGroups returns the control groups of one of the host's processes, in all hierarchies; none
 // if it has ended.
-func ControlGroups(proc string, pid int) []string {
-	b, _ := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "cgroup"))
-	var paths []string
-	for line := range strings.Lines(string(b)) {
-		if f := strings.SplitN(strings.TrimSpace(line), ":", 3); len(f) == 3 && !slices.Contains(paths, f[2]) {
-			paths = append(paths, f[2])
-		}
-	}
-	return paths
-}
+func ControlGroups(proc string, pid int) []string { return procfs.Host(proc).ControlGroups(pid) }

@@ -18,12 +18,16 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/clitest"
 	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/mounttest"
 )
 
 // binary is the real program, built once for all tests.
 var binary string
 
-func TestMain(m *testing.M) { clitest.Main(m, ".", &binary) }
+func TestMain(m *testing.M) {
+	mounttest.Enter()
+	clitest.Main(m, ".", &binary)
+}
 
 // live skips a test that needs guests if there can be none.
 func live(t *testing.T) {
@@ -164,6 +168,21 @@ func nothingLeft(t *testing.T) {
 	if len(running) > 0 {
 		t.Errorf("still running: %v", running)
 	}
+	loops := loopsLeft()
+	for begin := time.Now(); len(loops) > 0 && time.Since(begin) < time.Minute; loops = loopsLeft() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if len(loops) > 0 {
+		t.Errorf("loop devices left: %q", loops)
+	}
+	if b, _ := os.ReadFile("/proc/self/mounts"); strings.Contains(string(b), filepath.Join(defaultStateDir(), "private")) {
+		t.Errorf("mount left:\n%s", b)
+	}
+}
+
+// loopsLeft lists the loop devices over data volumes whose directory is gone. The guests of other tests have theirs in
+// directories that are still there; after one, the kernel may need a moment to detach them.
+func loopsLeft() (left []string) {
 	loops, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	for _, l := range loops {
 		b, _ := os.ReadFile(l)
@@ -171,14 +190,11 @@ func nothingLeft(t *testing.T) {
 		if !strings.HasPrefix(volumes, filepath.Join(defaultStateDir(), "volumes", "r")) {
 			continue
 		}
-		// Other tests' guests have theirs in directories that are still there.
 		if _, err := os.Stat(volumes); err != nil {
-			t.Errorf("loop device left: %s %s", l, b)
+			left = append(left, l+" "+string(b))
 		}
 	}
-	if b, _ := os.ReadFile("/proc/self/mounts"); strings.Contains(string(b), filepath.Join(defaultStateDir(), "private")) {
-		t.Errorf("mount left:\n%s", b)
-	}
+	return left
 }
 
 // nothingToCollect fails if tare gc --dry-run always lists something. Other tares of this host may be between their

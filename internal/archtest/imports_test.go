@@ -125,6 +125,7 @@ var rooms = []struct {
 	{"clitest", nil, "clitest builds and runs the program, and imports nothing of it"},
 	{"findingstest", nil, "findingstest has no code"},
 	{"hostiletest", nil, "hostiletest has no code"},
+	{"mounttest", nil, "mounttest makes a namespace, and does not know for what"},
 	{"porttest", nil, "porttest finds ports, and does not know for what"},
 	{"docs/findings", nil, "the pages on findings are text"},
 }
@@ -220,7 +221,8 @@ func TestOwners(t *testing.T) {
 		{[]string{"github.com/vishvananda/...", "github.com/google/nftables/..."}, []string{"internal/network"}},
 		{[]string{"github.com/pierrec/..."}, []string{"internal/image"}},
 		{[]string{"github.com/moby/sys/mountinfo/..."},
-			[]string{"internal/cgroup", "internal/host/...", "internal/image", "internal/sandbox"}},
+			[]string{"internal/cgroup", "internal/host/...", "internal/image", "internal/sandbox",
+				"internal/system/systemtest"}},
 		{[]string{"github.com/moby/sys/capability/..."}, []string{"internal/sandbox", "internal/system/..."}},
 		{[]string{"github.com/moby/profiles/..."}, []string{"internal/system/oci"}},
 		{[]string{"github.com/digitalocean/..."}, []string{"internal/system/libvirt"}},

@@ -20,6 +20,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/instance"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/mounttest"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/fake"
 	"github.com/tare-bench/tare/internal/volume"
@@ -35,38 +36,24 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, server.ExecLimited(os.Args[2:]))
 		os.Exit(1)
 	}
-	switch role := os.Getenv(roleVar); {
-	case role == "keeper":
+	if os.Getenv(roleVar) == "keeper" {
 		if err := keepFake(os.Args[1], os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
-	case role == "tests":
-		if err := ownInstances(); err != nil {
-			fmt.Fprintln(os.Stderr, "a namespace for the tests:", err)
-			os.Exit(1)
+	}
+	if mounttest.Enter(); mounttest.Inside() {
+		err := os.MkdirAll("/run/tare", 0o755)
+		if err == nil {
+			err = unix.Mount("tmpfs", "/run/tare", "tmpfs", 0, "")
 		}
-	case os.Getuid() == 0:
-		tests := exec.Command(os.Args[0], os.Args[1:]...)
-		tests.Env = append(os.Environ(), roleVar+"=tests")
-		tests.Stdout, tests.Stderr = os.Stdout, os.Stderr
-		tests.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
-		if err := tests.Run(); err != nil {
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		os.Exit(0)
 	}
 	os.Exit(m.Run())
-}
-
-func ownInstances() error {
-	return errors.Join(
-		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
-		os.MkdirAll("/run/tare", 0o755),
-		unix.Mount("tmpfs", "/run/tare", "tmpfs", 0, ""),
-	)
 }
 
 // keepFake keeps a guest of system fake, or without one fails to start it.

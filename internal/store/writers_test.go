@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/mounttest"
 )
 
 // fill makes trials until the run file cannot grow, and checks that all trials
@@ -146,6 +147,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeForever(path))
 		os.Exit(1)
 	}
+	mounttest.Enter()
 	os.Exit(m.Run())
 }
 

@@ -12,7 +12,13 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/mounttest"
 )
+
+func TestMain(m *testing.M) {
+	mounttest.Enter()
+	os.Exit(m.Run())
+}
 
 func needRoot(t *testing.T) {
 	if os.Getuid() != 0 {
@@ -60,6 +66,7 @@ func TestVolume(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer unix.Unmount(at, unix.MNT_DETACH)
+			mounttest.Unseen(t, at)
 			var st unix.Statfs_t
 			if err := unix.Statfs(at, &st); err != nil || st.Blocks*uint64(st.Bsize) < 200<<20 {
 				t.Errorf("%d blocks of %d, %v", st.Blocks, st.Bsize, err)

@@ -46,7 +46,7 @@ var suites = map[string]string{
 }
 
 // cache keeps the userlands for the next test.
-const cache = "/var/cache/tare-userlands"
+var cache = "/var/cache/tare-userlands"
 
 //go:embed machine.sh
 var script string
@@ -224,22 +224,24 @@ func userland(t *testing.T, name, home string) string {
 		}
 		return tree
 	}
-	tree := filepath.Join(cache, name)
+	must(t, os.MkdirAll(cache, 0o755))
+	lock, err := os.OpenFile(filepath.Join(cache, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	must(t, err)
+	defer lock.Close()
+	must(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)) // tests of two packages need the same
+	tree, part := filepath.Join(cache, name), filepath.Join(cache, ".part")
 	if _, err := os.Stat(tree); err == nil {
 		return tree
 	}
-	must(t, os.MkdirAll(cache, 0o755))
-	part, err := os.MkdirTemp(cache, ".part-*")
-	must(t, err)
+	must(t, os.RemoveAll(part)) // of a killed test
 	defer os.RemoveAll(part)
-	out, err := exec.Command("mmdebstrap", "--variant=minbase", "--include=openssh-server,e2fsprogs", name, part+"/tree",
-		suites[name]).CombinedOutput()
+	// In a mount namespace of its own: other tests would take what it mounts for theirs, and keep it.
+	out, err := exec.Command("unshare", "--mount", "mmdebstrap", "--variant=minbase", "--include=openssh-server,e2fsprogs",
+		name, part, suites[name]).CombinedOutput()
 	if err != nil {
 		t.Skipf("no userland %s: its packages cannot be had: %v\n%s", name, err, out)
 	}
-	if err := os.Rename(part+"/tree", tree); err != nil && !os.IsExist(err) {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(part, tree))
 	return tree
 }
 

@@ -126,6 +126,7 @@ var rooms = []struct {
 	{"findingstest", nil, "findingstest has no code"},
 	{"hostiletest", nil, "hostiletest has no code"},
 	{"mounttest", nil, "mounttest makes a namespace, and does not know for what"},
+	{"setuptest", nil, "setuptest has no code"},
 	{"porttest", nil, "porttest finds ports, and does not know for what"},
 	{"docs/findings", nil, "the pages on findings are text"},
 }

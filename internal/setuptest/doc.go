@@ -1,0 +1,3 @@
+// Package setuptest has no code, only tests. They run scripts/setup on hosts that work for others, and look for what
+// changed there.
+package setuptest

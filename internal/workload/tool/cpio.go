@@ -8,7 +8,7 @@ var cpioBlocks = line(" block", `^(\d+) blocks?$`)
 
 // readCpio reads the report of cpio, which --quiet suppresses; time adds the rest.
 func readCpio(text string, r *Report) error {
-	if err := refused("cpio", text); err != nil {
+	if err := r.refused(text); err != nil {
 		return err
 	}
 	r.expect("archive blocks", "… blocks")

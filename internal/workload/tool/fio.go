@@ -15,6 +15,8 @@ type fioRun struct {
 	rw    string     // --rw, "" if the output does not say
 	depth float64    // operations in flight, 0 if the output does not say
 	sides [4]fioSide // in the order of fioSides
+	// failed is fio's error code
+	failed float64
 }
 
 // fioSides are the directions of a run; with --unified_rw_reporting, mixed is all of them.
@@ -28,6 +30,7 @@ type fioSide struct {
 	clat, lat            float64 // mean, seconds
 	rounded              float64 // relative rounding error of bytes and bw
 	iopsRounded          float64 // that of the printed IOPS
+	printed              struct{ bw, iops, size, clat, lat string }
 }
 
 // consistent checks that the figures are of one run: each rate × time is the
@@ -50,22 +53,24 @@ func (s fioSide) consistent(depth float64) error {
 }
 
 var (
-	fioTerse = line(";fio-", `^[345];fio-.*$`)
-	fioError = line("fio: ", `^fio: .*(?:err=|error|No space left|unrecognized|failed).*$`)
+	fioTerse = line(";", `^(?:[345];fio-.*|2;[^;\n]*;\d+;\d+;\d+;.*)$`)
+	fioError = line("fio: ", `^fio: .*(?:err=|error|No space left|unrecognized|failed|terminating on signal).*$`)
 )
 
-// readFio reads fio's JSON, the text output of fio 3, and terse lines (versions 3 to 5), of any number of
+// readFio reads fio's JSON, its text, and terse lines (of the formats 2 to 5), of any number of
 // jobs. Warnings may precede and follow them. It says the number of "jobs" (a group counts as one), and the
 // "rw" of each; with several jobs, names begin with the job's.
 func readFio(text string, r *Report) error {
 	if line := fioError.find(text); line != "" {
-		return fault.Guestf("fio failed: %s", Quote(line))
+		if err := r.doubt(fault.Guestf("fio failed: %s", Quote(line))); err != nil {
+			return err
+		}
 	}
 	objects, others, err := jsonObjects("fio", text)
 	if err != nil {
 		return err
 	}
-	runs, details := []fioRun(nil), &Report{}
+	runs, details := []fioRun(nil), r.part()
 	if len(objects) > 0 { // with --output-format=normal,json, the text repeats it
 		for _, object := range objects {
 			if runs, err = parseFioJobs(runs, details, object); err != nil {
@@ -82,10 +87,10 @@ func readFio(text string, r *Report) error {
 		if runs, err = parseFioText(details, text); err != nil {
 			return err
 		}
-	} else if err := refused("fio", text); err != nil {
+	} else if err := r.refused(text); err != nil {
 		return err
 	} else {
-		return fault.WithRemedy(fault.Guestf("this is not output of fio 3: %s", Quote(text)),
+		return fault.WithRemedy(fault.Guestf("this is not output of fio: %s", Quote(text)),
 			"run fio with --output-format=json")
 	}
 	r.say("jobs", strconv.Itoa(len(runs)))
@@ -100,9 +105,11 @@ func readFio(text string, r *Report) error {
 				return err
 			}
 		}
-		r.add(job+"error code", 0, "", Lower) // others are errors
+		r.add(job+"error code", run.failed, "", Lower) // others than 0 are errors, or in doubt
 	}
 	r.err = cmp.Or(r.err, details.err)
+	r.Version = details.Version
+	r.Doubts = append(r.Doubts, details.Doubts...)
 	for _, f := range details.Figures { // their names begin with the job's
 		if job, name, ok := strings.Cut(f.Name, "\x00"); ok && len(runs) > 1 {
 			f.Name = job + " " + name
@@ -118,19 +125,23 @@ func (s fioSide) figures(r *Report, name string, depth float64) error {
 	if s.bytes == 0 {
 		return nil
 	}
-	r.add(name+"bandwidth", s.bw, "B/s", Higher)
-	r.add(name+"bandwidth", s.bw/(1<<20), "MiB/s", Higher)
-	r.add(name+"IOPS", s.iops, "1/s", Higher)
-	r.add(name+"mean completion latency", s.clat*1e9, "ns", Lower)
-	r.add(name+"mean latency", s.lat*1e9, "ns", Lower)
+	r.addFrom(s.printed.bw, name+"bandwidth", s.bw, "B/s", Higher)
+	r.addFrom(s.printed.bw, name+"bandwidth", s.bw/(1<<20), "MiB/s", Higher)
+	r.addFrom(s.printed.iops, name+"IOPS", s.iops, "1/s", Higher)
+	if s.clat != 0 { // fio may be told not to print latencies
+		r.addFrom(s.printed.clat, name+"mean completion latency", s.clat*1e9, "ns", Lower)
+	}
+	if s.lat != 0 {
+		r.addFrom(s.printed.lat, name+"mean latency", s.lat*1e9, "ns", Lower)
+	}
 	r.seconds(name+"run time", s.runtime)
-	r.add(name+"size", s.bytes, "B", "")
+	r.addFrom(s.printed.size, name+"size", s.bytes, "B", "")
 	if s.ops != 0 {
 		r.add(name+"operations", s.ops, "1", "")
 		r.add(name+"short operations", s.short, "1", Lower)
 		r.add(name+"dropped operations", s.dropped, "1", Lower)
 	}
-	return s.consistent(depth)
+	return r.doubt(s.consistent(depth))
 }
 
 // fioDepth returns how many operations can be in flight; 0: not known.

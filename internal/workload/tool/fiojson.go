@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,6 +21,7 @@ func parseFioJobs(runs []fioRun, details *Report, text string) ([]fioRun, error)
 	}
 	type side struct {
 		IOBytes  float64 `json:"io_bytes"`
+		BW       float64 `json:"bw"` // KiB/s
 		BWBytes  float64 `json:"bw_bytes"`
 		IOPS     float64 `json:"iops"`
 		Runtime  float64 `json:"runtime"`
@@ -28,10 +30,13 @@ func parseFioJobs(runs []fioRun, details *Report, text string) ([]fioRun, error)
 		DropIOs  float64 `json:"drop_ios"`
 		Clat     latency `json:"clat_ns"`
 		Lat      latency `json:"lat_ns"`
+		ClatUs   latency `json:"clat"` // of fio 2
+		LatUs    latency `json:"lat"`
 	}
 	var doc struct {
-		Global map[string]any `json:"global options"`
-		Jobs   []struct {
+		Version string         `json:"fio version"`
+		Global  map[string]any `json:"global options"`
+		Jobs    []struct {
 			Name    string         `json:"jobname"`
 			Error   float64        `json:"error"`
 			Options map[string]any `json:"job options"`
@@ -47,9 +52,12 @@ func parseFioJobs(runs []fioRun, details *Report, text string) ([]fioRun, error)
 	if len(doc.Jobs) == 0 {
 		return nil, fault.Guestf("fio's JSON has no jobs")
 	}
+	details.Version = strings.TrimPrefix(doc.Version, "fio-")
 	for _, job := range doc.Jobs {
 		if job.Error != 0 {
-			return nil, fault.Guestf("fio failed: \"error\" : %.0f", job.Error)
+			if err := details.doubt(fault.Guestf("fio failed: \"error\" : %.0f", job.Error)); err != nil {
+				return nil, err
+			}
 		}
 		option := func(name, otherwise string) string {
 			for _, from := range []map[string]any{job.Options, doc.Global} {
@@ -60,7 +68,7 @@ func parseFioJobs(runs []fioRun, details *Report, text string) ([]fioRun, error)
 			return otherwise
 		}
 		run := fioRun{
-			name:  quoteless(job.Name),
+			name: quoteless(job.Name), failed: job.Error,
 			rw:    option("rw", option("readwrite", "")),
 			depth: fioDepth(option("ioengine", "psync"), option("iodepth", "1"), option("numjobs", "1")),
 		}
@@ -68,6 +76,9 @@ func parseFioJobs(runs []fioRun, details *Report, text string) ([]fioRun, error)
 			run.sides[i] = fioSide{
 				bytes: s.IOBytes, bw: s.BWBytes, iops: s.IOPS, ops: s.TotalIOs, short: s.ShortIOs, dropped: s.DropIOs,
 				runtime: s.Runtime / 1e3, clat: s.Clat.Mean / 1e9, lat: s.Lat.Mean / 1e9,
+			}
+			if s.BWBytes == 0 && s.BW != 0 { // fio 2
+				run.sides[i].two(s.BW*1024, s.ClatUs.Mean/1e6, s.LatUs.Mean/1e6)
 			}
 		}
 		runs = append(runs, run)
@@ -77,6 +88,16 @@ func parseFioJobs(runs []fioRun, details *Report, text string) ([]fioRun, error)
 		return nil, fault.Guestf("fio's JSON is damaged or cut off: %w", err)
 	}
 	return runs, addFioDetails(details, tree)
+}
+
+// two sets what fio 2 prints in other units. Its io_bytes were KiB before they were bytes.
+func (s *fioSide) two(bw, clat, lat float64) {
+	s.bw, s.clat, s.lat = bw, clat, lat
+	s.rounded = 1024 / bw
+	if math.Abs(s.bytes*1024-bw*s.runtime) < math.Abs(s.bytes-bw*s.runtime) {
+		s.bytes *= 1024
+		s.rounded += 1024 / s.bytes
+	}
 }
 
 // addFioDetails adds what is in fio's JSON besides the figures of a fioSide.
@@ -128,11 +149,18 @@ func fioUnitOf(name string) (string, bool) {
 	switch {
 	case slices.Contains([]string{"N", "samples"}, last) || slices.Contains(words, "bins"):
 		return "1", true
+	case last == "latency_target" || last == "latency_window": // of the job, in us or in ns
+		return "as printed", true
+	case last == "latency_depth":
+		return "1", true
 	case strings.HasSuffix(last, "_cpu") || last == "util" || last == "bw_agg" || strings.Contains(name, "latency_") ||
 		strings.Contains(name, "iodepth_"):
 		return "%", true
 	case strings.Contains(name, "_ns "):
 		return "ns", true
+	case len(words) > 2 && slices.Contains([]string{"slat", "clat", "lat"}, words[len(words)-2]) ||
+		slices.Contains(words, "percentile"): // of fio 2; the keys of later versions name their unit
+		return "us", true
 	case last == "io_kbytes":
 		return "KiB", true
 	case strings.HasPrefix(last, "bw") && last != "bw_samples":

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -29,14 +30,20 @@ func parseFioTerse(runs []fioRun, details *Report, line string) ([]fioRun, error
 	case "5":
 		perSide, sides = append(perSide[:len(perSide):len(perSide)], fioTerse5...), 3
 	}
+	if fields[0] == "2" { // it does not have fio's version
+		fields = slices.Insert(fields, 1, "")
+	}
+	details.Version = strings.TrimPrefix(fields[1], "fio-")
 	job, disks := 5+sides*len(perSide), 5+sides*len(perSide)+len(fioTerseJob)
 	if len(fields) < disks {
 		return nil, fault.Guestf("fio's line is cut off after %d fields", len(fields))
 	}
 	if fields[4] != "0" {
-		return nil, fault.Guestf("fio failed with error %s: %s", Quote(fields[4]), Quote(line))
+		if err := details.doubt(fault.Guestf("fio failed with error %s: %s", Quote(fields[4]), Quote(line))); err != nil {
+			return nil, err
+		}
 	}
-	run := fioRun{name: quoteless(fields[2])}
+	run := fioRun{name: quoteless(fields[2]), failed: details.number(fields[4])}
 	add := func(name, word, unit string) error { return addFioTerse(details, run.name, name, word, unit) }
 	for i := range sides {
 		at := fields[5+i*len(perSide):][:len(perSide)]

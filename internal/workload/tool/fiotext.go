@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -13,32 +14,43 @@ import (
 var (
 	fioTextGroup = line("groupid=", `^(\S[^\n]*?): \(groupid=\d+, jobs=(\d+)\): err= ?(\d+).*$`)
 	fioTextHead  = regexp.MustCompile(`(?m)^([^\n]*): \(g=\d+\): rw=(\w+), .*ioengine=(\S+), iodepth=(\d+)`)
-	fioTextSide  = regexp.MustCompile(`^ {2,3}(read|write|trim|mixed) ?: IOPS=([\d.]+)([kMG]?), BW=([\d.]+)([KMGT]?` +
-		`i?B)/s [^\n]*\(([\d.]+)([KMGT]?i?B)/(\d+)msec\)`)
+	// Versions 2.14 to 2.99 leave out the B of some units.
+	fioTextSide = regexp.MustCompile(`^ {2,3}(read|write|trim|mixed) ?: IOPS=([\d.]+)([kMG]?), BW=([\d.]+)([KMGT]?` +
+		`i?B?)(?:/s)? [^\n]*\(([\d.]+)([KMGT]?i?B?)/(\d+)msec\)`)
+	// Version 2 and before: K is 1024 in amounts and rates of data, and 1000 elsewhere.
+	fioTextSide2 = regexp.MustCompile(`^ {2,3}(read|write|trim|mixed) ?: io=([\d.]+)([KMGT]?)i?B?, bw=([\d.]+)([KMGT]?)i?B?/s, ` +
+		`iops=([\d.]+)([kKMG]?) ?, runt= *(\d+)msec`)
+	fioTextVersion = regexp.MustCompile(`(?m)^fio[- ](\d[\w.]*(?:-[\w.]+)*)$`)
 	// of --unified_rw_reporting=both; only the latencies are known
 	fioTextNone = regexp.MustCompile(`^ {2,3}mixed: IOPS=0, BW=0 `)
-	fioTextLat  = regexp.MustCompile(`^ +(c?lat) \(([num]?sec)\): .*avg= *([\d.]+)(k?)`)
-	fioTextOps  = regexp.MustCompile(`^ +issued rwts: total=(\d+),(\d+),(\d+),(\d+) short=(\d+),(\d+),(\d+),(\d+) ` +
-		`dropped=(\d+),(\d+),(\d+),(\d+)$`)
+	fioTextLat  = regexp.MustCompile(`^ +(c?lat) \(([num]?sec)\): .*avg= *([\d.]+)([kKM]?)`)
+	fioTextOps  = regexp.MustCompile(`^ +issued rwts?: total=(\d+),(\d+),(\d+)(?:,(\d+))?,? short=(\d+),(\d+),(\d+)(?:,(\d+))?,? ` +
+		`dropped=(\d+),(\d+),(\d+)(?:,(\d+))?$`)
+	fioTextOps2 = regexp.MustCompile(`^ +issued +(?:: total=r=(\d+)/w=(\d+)/d=(\d+), short=r=(\d+)/w=(\d+)/d=(\d+)` +
+		`(?:, drop=r=(\d+)/w=(\d+)/d=(\d+))?|r/w/d: total=(\d+)/(\d+)/(\d+), short=(\d+)/(\d+)/(\d+))$`)
 	fioTextEnd = regexp.MustCompile(`^ +latency +: target=`)
-	fioTextAll = regexp.MustCompile(`^ +(READ|WRITE|TRIM|MIXED): bw=.*, io=.*, run=\d+-\d+msec$`)
+	fioTextAll = regexp.MustCompile(`^ +(READ|WRITE|TRIM|MIXED): (?:bw=.*, io=.*, run=\d+-\d+msec|io=.*, aggrb=.*, maxt=\d+msec)$`)
 	// fioTextHas are lines with words like avg=2.5k, of which a line with fsyncs is only a heading.
-	fioTextHas  = regexp.MustCompile(`^( +)([\w ]*?)(?: \( *([\w/]+)\))? *:(.* \S+=.*)$`)
+	fioTextHas  = regexp.MustCompile(`^( +)([\w ]*?)(?: \( *([\w/ ]+)\))? *:(.* \S+=.*)$`)
 	fioTextPct  = regexp.MustCompile(`^ +(\w+) percentiles \((\w+)\):$`)
 	fioTextBar  = regexp.MustCompile(`^ +\| (.*)$`)
 	fioTextWord = regexp.MustCompile(fioWord)
 	fioTextPair = regexp.MustCompile(`((?:>=)?[\w.]+)=\[? *(` + fioWord + `(?:[,/-]` + fioWord + `)*)`)
 	fioUnit     = map[string]float64{
 		"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
 		"KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-		"": 1, "k": 1e3, "M": 1e6, "G": 1e9,
+		"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
 		"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3, "sec": 1,
 	}
 	fioUnits = map[string]string{"nsec": "ns", "usec": "us", "msec": "ms", "sec": "s", "": "1"}
+	// fioUnit2 are the units of data in version 2.
+	fioUnit2  = map[string]float64{"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+	fioUnits2 = map[string]string{"B/s": "B/s", "KB/s": "KiB/s", "MB/s": "MiB/s", "GB/s": "GiB/s"}
 )
 
 // fioWord is a number with its unit.
-const fioWord = `\d[\d.]*(?:[kKMGT]?i?B(?:/s)?|msec|[kMG%])?`
+const fioWord = `\d[\d.]*(?:[kKMGT]?i?B(?:/s)?|msec|[kKMG%])?`
 
 // fioTextReader reads the text line by line.
 type fioTextReader struct {
@@ -48,6 +60,7 @@ type fioTextReader struct {
 	percent string // the latency whose percentiles follow, and their unit
 	unit    string
 	open    bool // the figures of a job are not complete yet
+	old     bool // the output is that of version 2 or before
 	pending []string
 }
 
@@ -55,6 +68,9 @@ type fioTextReader struct {
 // them from bytes, operations and run time, and only checks the printed ones.
 func parseFioText(details *Report, text string) ([]fioRun, error) {
 	r := &fioTextReader{details: details}
+	if m := fioTextVersion.FindStringSubmatch(text); m != nil {
+		details.Version = m[1]
+	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if err := r.read(line); err != nil {
 			return nil, err
@@ -81,7 +97,9 @@ func parseFioText(details *Report, text string) ([]fioRun, error) {
 func (r *fioTextReader) read(line string) error {
 	if m := fioTextGroup.re.FindStringSubmatch(line); m != nil {
 		if m[3] != "0" {
-			return fault.Guestf("fio failed: %s", Quote(line))
+			if err := r.details.doubt(fault.Guestf("fio failed: %s", Quote(line))); err != nil {
+				return err
+			}
 		}
 		if r.open {
 			return fault.Guestf("fio's output is incomplete before %s", Quote(line))
@@ -90,7 +108,7 @@ func (r *fioTextReader) read(line string) error {
 		if err != nil {
 			return err
 		}
-		r.runs = append(r.runs, fioRun{name: quoteless(m[1]), depth: jobs})
+		r.runs = append(r.runs, fioRun{name: quoteless(m[1]), depth: jobs, failed: r.details.number(m[3])})
 		r.side, r.open = "", true
 		return nil
 	}
@@ -107,15 +125,25 @@ func (r *fioTextReader) read(line string) error {
 		return nil
 	}
 	run := &r.runs[len(r.runs)-1]
-	if m := fioTextSide.FindStringSubmatch(line); m != nil {
-		r.side = m[1]
-		r.pending = append(r.pending, m[1])
-		return run.sides[slices.Index(fioSides, m[1])].readFioText(m)
-	}
 	if fioTextNone.MatchString(line) {
 		r.side = "mixed"
 		r.pending = append(r.pending, r.side)
 		return nil
+	}
+	if m := fioTextSide.FindStringSubmatch(line); m != nil {
+		r.side = m[1]
+		r.pending = append(r.pending, m[1])
+		return r.details.doubt(run.sides[slices.Index(fioSides, m[1])].readFioText(m))
+	}
+	if m := fioTextSide2.FindStringSubmatch(line); m != nil {
+		r.side, r.old = m[1], true
+		r.details.Version = cmp.Or(r.details.Version, "2 or before")
+		r.pending = append(r.pending, m[1])
+		side := &run.sides[slices.Index(fioSides, m[1])]
+		// The words in the order and with the units of version 3.
+		err := side.readFioText([]string{m[0], m[1], m[6], m[7], m[4], binaryUnit(m[5]), m[2], binaryUnit(m[3]), m[8]})
+		side.printed.bw, side.printed.size = m[4]+m[5]+"B/s", m[2]+m[3]+"B"
+		return r.details.doubt(err)
 	}
 	if m := fioTextLat.FindStringSubmatch(line); m != nil && slices.Contains(fioSides, r.side) && strings.HasPrefix(line,
 		"    ") {
@@ -125,21 +153,52 @@ func (r *fioTextReader) read(line string) error {
 		}
 		s := &run.sides[slices.Index(fioSides, r.side)]
 		avg *= fioUnit[m[2]] * fioUnit[m[4]]
+		printed := m[3] + m[4] + " " + m[2]
 		if m[1] == "clat" {
-			s.clat = avg
+			s.clat, s.printed.clat = avg, printed
 		} else {
-			s.lat = avg
+			s.lat, s.printed.lat = avg, printed
 		}
 	}
 	if m := fioTextOps.FindStringSubmatch(line); m != nil {
-		if err := run.issued(m); err != nil {
+		if err := r.details.doubt(run.issued(m)); err != nil {
 			return err
 		}
+	}
+	if m := fioTextOps2.FindStringSubmatch(line); m != nil {
+		return r.issued(run, m)
 	}
 	if fioTextEnd.MatchString(line) {
 		r.open = false
 	}
 	return r.detail(line, run.name)
+}
+
+// binaryUnit is the unit of version 3 for that of an amount of data in version 2.
+func binaryUnit(prefix string) string {
+	if prefix == "" {
+		return "B"
+	}
+	return prefix + "iB"
+}
+
+// issued reads the numbers of operations in the form of version 2, or of version 1.
+func (r *fioTextReader) issued(run *fioRun, m []string) error {
+	words := slices.Clone(m[1:10])
+	if m[10] != "" {
+		words = append(slices.Clone(m[10:]), "", "", "")
+	}
+	all := []string{m[0]}
+	for i, kind := range []string{"total", "short", "dropped"} {
+		for j, side := range fioSides[:3] {
+			if word := words[3*i+j]; word != "" {
+				r.details.add(run.name+"\x00issued "+kind+" "+side, r.details.number(word), "1", "")
+			}
+		}
+		all = append(append(all, words[3*i:3*i+3]...), "")
+	}
+	r.side = ""
+	return r.details.doubt(run.issued(all))
 }
 
 // detail adds the figures of a line that are not those of a fioSide.
@@ -161,11 +220,14 @@ func (r *fioTextReader) detail(line, job string) error {
 		return nil
 	}
 	name := strings.TrimSpace(m[2])
-	unit := m[3]
+	unit := strings.ReplaceAll(m[3], " ", "")
+	if of, ok := fioUnits2[unit]; ok && r.old {
+		unit = of
+	}
 	switch {
 	case name == "lat" && len(m[1]) == 2: // the distribution
-		r.side, name, unit = "", "lat ("+m[3]+")", ""
-	case len(m[1]) == 2 || name == "submit" || name == "complete" || name == "issued rwts" || name == "latency":
+		r.side, name, unit = "", "lat ("+unit+")", ""
+	case len(m[1]) == 2 || name == "submit" || name == "complete" || strings.HasPrefix(name, "issued rwt") || name == "latency":
 		r.side = ""
 		if !r.open && name != "latency" {
 			prefix, name = "", "disk "+name
@@ -189,31 +251,38 @@ func (r *fioTextReader) pairs(name, unit, text string) error {
 		}
 		for i, word := range words {
 			digits := strings.TrimRight(word, "kKMGTiB%/smec")
-			v, err := Number(digits)
-			if err != nil {
-				return err
+			if i+1 < len(words) && digits == word && strings.Contains(m[2], "-") { // 1-2msec
+				last := words[len(words)-1]
+				word += last[len(strings.TrimRight(last, "kKMGTiB%/smec")):]
 			}
-			printed, of := strings.TrimSuffix(word[len(digits):], "/s"), unit
+			suffix := word[len(digits):]
+			printed, of, factor := strings.TrimSuffix(suffix, "/s"), unit, 1.
 			switch {
 			case printed == "%":
 				of = "%"
 			case printed == "msec":
 				of = "ms"
 			case strings.HasSuffix(printed, "B"):
-				v, of = v*fioUnit[printed], "B"
-				if strings.HasSuffix(name, " bw") || m[1] == "bw" || m[1] == "range" {
+				of, factor = "B", fioUnit[printed]
+				if two, ok := fioUnit2[printed]; ok && r.old {
+					factor = two
+				}
+				if strings.HasSuffix(name, " bw") || suffix != printed {
 					of = "B/s"
 				}
 			case m[1] == "samples":
 				of = "1"
 			default:
-				v *= fioUnit[printed]
+				factor = fioUnit[printed]
 			}
 			key := m[1]
 			if len(words) > 1 {
 				key += " " + strconv.Itoa(i+1)
 			}
-			r.details.add(name+" "+key, v, of, "")
+			if of == "%" || of == "ms" {
+				suffix = ""
+			}
+			r.details.addScaled(name+" "+key, digits, suffix, factor, of, "")
 		}
 	}
 	return nil
@@ -227,6 +296,7 @@ func (s *fioSide) readFioText(m []string) error {
 	}
 	ms := f[3]
 	*s = fioSide{runtime: ms / 1e3, bytes: f[2] * fioUnit[m[7]], rounded: ulp(m[6])}
+	s.printed.iops, s.printed.bw, s.printed.size = m[2]+m[3], m[4]+m[5]+"/s", m[6]+m[7]
 	if s.runtime == 0 || s.bytes == 0 {
 		return fault.Guestf("fio reports no data or no time: %s", Quote(m[0]))
 	}
@@ -240,7 +310,11 @@ func (s *fioSide) readFioText(m []string) error {
 
 // issued sets the numbers of operations of all directions. In a mixed report, they are those of the reads.
 func (run *fioRun) issued(m []string) error {
-	f, err := Numbers(m[1:]...)
+	words := slices.Clone(m[1:])
+	for i, word := range words { // some versions do not count syncs, or drops
+		words[i] = cmp.Or(word, "0")
+	}
+	f, err := Numbers(words...)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,9 @@ var (
 // readHyperfineText reads what hyperfine prints on a terminal. Names begin with the command if there are several.
 func readHyperfineText(text string, r *Report) error {
 	if strings.Contains(text, "Ignoring non-zero exit code") {
-		return fault.Guestf("hyperfine ran a command that failed")
+		if err := r.doubt(fault.Guestf("hyperfine ran a command that failed")); err != nil {
+			return err
+		}
 	}
 	prefix, several := "", strings.Count("\n"+text, "\nBenchmark ") > 1
 	complete := true
@@ -141,7 +143,9 @@ func readHyperfine(text string, r *Report) error {
 	}
 	for _, run := range doc.Results {
 		if slices.ContainsFunc(run.ExitCodes, func(c int) bool { return c != 0 }) {
-			return fault.Guestf("hyperfine ran a command that failed: %s", Quote(run.Command))
+			if err := r.doubt(fault.Guestf("hyperfine ran a command that failed: %s", Quote(run.Command))); err != nil {
+				return err
+			}
 		}
 		name := ""
 		if len(doc.Results) > 1 {

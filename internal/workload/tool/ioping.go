@@ -36,7 +36,7 @@ var iopingRawColumns = []column{{"requests counted", "1", ""}, {"time counted", 
 // "counted" leave out the first request, and those that were too fast or too slow. readIoping says the "operation":
 // read, write or both.
 func readIoping(text string, r *Report) error {
-	if err := refused("ioping", text); err != nil {
+	if err := r.refused(text); err != nil {
 		return err
 	}
 	r.expect("requests", "generated … requests in")
@@ -88,7 +88,7 @@ func iopingIntervals(raw []string, r *Report) error {
 		for i, c := range iopingRawColumns {
 			r.add(prefix+c.name, f[i], c.unit, c.better)
 		}
-		if err := iopingConsistent(f[0], f[4], f[5], f[6]); err != nil {
+		if err := r.doubt(iopingConsistent(f[0], f[4], f[5], f[6])); err != nil {
 			return err
 		}
 	}
@@ -137,7 +137,7 @@ func iopingTotals(text string, r *Report) error {
 		}
 	}
 	in := func(name string) float64 { return r.All(name)[0].In("s") }
-	return iopingConsistent(r.Value("requests counted"), in("min"), in("avg"), in("max"))
+	return r.doubt(iopingConsistent(r.Value("requests counted"), in("min"), in("avg"), in("max")))
 }
 
 // addIoping adds a number with a prefix or a unit, such as "24.8 k" or "1.63 ms".
@@ -215,7 +215,7 @@ func readIopingJSON(text string, r *Report) error {
 		r.add(prefix+"data", l.Size, "B", "")
 		r.add(prefix+"iops", l.IOPS, "1/s", Higher)
 		r.add(prefix+"rate", l.BPS, "B/s", Higher)
-		if err := iopingConsistent(s.Count, s.Min, s.Avg, s.Max); err != nil {
+		if err := r.doubt(iopingConsistent(s.Count, s.Min, s.Avg, s.Max)); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 var (
 	iperf2Row = regexp.MustCompile(`^\[(SUM(?:-\d+)?| *\*?\d+)\] +(\d+\.\d+)- *(\d+\.\d+) sec +(\d+(?:\.\d+)?) ([KM` +
 		`GT]?)Bytes +` +
-		`(\d+(?:\.\d+)?) ([KMGT]?)(bits|Bytes)/sec(.*)$`)
+		`(\d+(?:\.\d+)?|-?nan|-?inf) ([KMGT]?)(bits|Bytes)/sec(.*)$`)
 	iperf2Any  = regexp.MustCompile(`^\[(?:SUM(?:-\d+)?| *\*?\d+)\] +\d+[.,]\d+-`)
 	iperf2TCP  = regexp.MustCompile(`^ +(\d+)/(\d+) +(\d+)(?: +(-?\d+)K/(\d+)\((\d+)\) us +(\d+(?:\.\d+)?))? *$`)
 	iperf2Send = regexp.MustCompile(`^ +(\d+)/(\d+) +(\d+) pps *$`)
@@ -28,7 +28,7 @@ var (
 	iperf2Port = regexp.MustCompile(`(?m)^\[ *\*?\d+\] local .* connected with (.*? port \d+)`)
 	iperf2Conn = regexp.MustCompile(`^\[ *CT\] final connect times \(min/avg/max/stdev\) = (\d+\.\d+)/(\d+\.\d+)/(` +
 		`\d+\.\d+)/(\d+\.\d+) ms`)
-	iperf2Bad = regexp.MustCompile(`(?m)^.*(?:connect failed|WARNING|unable to|bind failed|read failed|write failed).*$`)
+	iperf2Bad = regexp.MustCompile(`(?m)^.*(?:connect failed|did not receive ack|unable to|bind failed|read failed|write failed).*$`)
 )
 
 // iperf2Line is a line with a rate.
@@ -37,6 +37,9 @@ type iperf2Line struct {
 	from, to        float64
 	bytes, rate     float64
 	rateUnit, order string
+	none            bool // there is no rate: the line is of no time
+	printedRate     string
+	printedBytes    string
 	more            []column
 	values          []float64
 }
@@ -45,9 +48,11 @@ type iperf2Line struct {
 // of the sum, if there are several streams, or of the only stream.
 func readIperf2(text string, r *Report) error {
 	if line := iperf2Bad.FindString(text); line != "" {
-		return fault.Guestf("iperf failed: %s", Quote(line))
+		if err := r.doubt(fault.Guestf("iperf failed: %s", Quote(line))); err != nil {
+			return err
+		}
 	}
-	if err := timedFailure(text); err != nil {
+	if err := r.doubt(timedFailure(text)); err != nil {
 		return err
 	}
 	var rows []iperf2Line
@@ -61,7 +66,7 @@ func readIperf2(text string, r *Report) error {
 		if strings.HasPrefix(line, "[ ID]") {
 			extra = !strings.HasSuffix(strings.TrimSpace(line), "Bandwidth")
 		}
-		row, ok, err := iperf2Read(line)
+		row, ok, err := iperf2Read(r, line)
 		if err != nil {
 			return err
 		}
@@ -126,7 +131,7 @@ func iperf2Complete(text string, rows []iperf2Line, opened int) error {
 }
 
 // iperf2Read reads a line with a rate; ok is false for other lines.
-func iperf2Read(line string) (row iperf2Line, ok bool, err error) {
+func iperf2Read(r *Report, line string) (row iperf2Line, ok bool, err error) {
 	if m := iperf2CSV.FindStringSubmatch(line); m != nil {
 		f, err := Numbers(m[2:6]...)
 		if err != nil {
@@ -150,11 +155,17 @@ func iperf2Read(line string) (row iperf2Line, ok bool, err error) {
 		}
 		return row, false, nil
 	}
+	if strings.Trim(m[6], "-ainf") == "" { // of no time
+		m[6] = "0"
+		row.none = true
+	}
+	none := row.none
 	f, err := Numbers(m[2], m[3], m[4], m[6])
 	if err != nil {
 		return row, false, err
 	}
-	row = iperf2Line{stream: strings.TrimSpace(m[1]), from: f[0], to: f[1], bytes: f[2] * math.Pow(1024, power(m[5]))}
+	row = iperf2Line{stream: strings.TrimSpace(m[1]), from: f[0], to: f[1], bytes: f[2] * math.Pow(1024, power(m[5])),
+		none: none, printedRate: m[6] + " " + m[7] + m[8] + "/sec", printedBytes: m[4] + " " + m[5] + "Bytes"}
 	row.rate, row.rateUnit = f[3]*math.Pow(1000, power(m[7])), "bit/s"
 	bytesPerSecond := row.rate / 8
 	if m[8] == "Bytes" {
@@ -162,8 +173,10 @@ func iperf2Read(line string) (row iperf2Line, ok bool, err error) {
 		bytesPerSecond = row.rate
 	}
 	if off := math.Abs(bytesPerSecond*(row.to-row.from) - row.bytes); off > (ulp(m[4])+ulp(m[6]))*row.bytes+
-		0.06*bytesPerSecond {
-		return row, false, Contradiction("rate × time is not the size: %s", Quote(line))
+		0.06*bytesPerSecond && !none {
+		if err := r.doubt(Contradiction("rate × time is not the size: %s", Quote(line))); err != nil {
+			return row, false, err
+		}
 	}
 	rest := m[9]
 	if m := iperf2TCP.FindStringSubmatch(rest); m != nil {
@@ -216,8 +229,10 @@ func addIperf2(r *Report, rows []iperf2Line) error {
 		case len(streams) > 1 && !strings.HasPrefix(row.stream, "SUM"):
 			prefix += "stream " + row.stream + ": "
 		}
-		r.add(prefix+"throughput", row.rate, row.rateUnit, Higher)
-		r.add(prefix+"bytes", row.bytes, "B", "")
+		if !row.none {
+			r.addFrom(row.printedRate, prefix+"throughput", row.rate, row.rateUnit, Higher)
+		}
+		r.addFrom(row.printedBytes, prefix+"bytes", row.bytes, "B", "")
 		r.seconds(prefix+"time", row.to-row.from)
 		for j, of := range row.more {
 			r.add(prefix+of.name, row.values[j], of.unit, of.better)

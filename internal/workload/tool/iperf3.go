@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"regexp"
@@ -94,6 +95,7 @@ func iperf3Events(objects []string) ([]string, error) {
 
 func readIperf3JSON(text string, r *Report) error {
 	var doc struct {
+		Start struct{ Version string }
 		Error string
 		End   struct {
 			Sent        iperf3Sum           `json:"sum_sent"`
@@ -109,8 +111,11 @@ func readIperf3JSON(text string, r *Report) error {
 		return fault.Guestf("iperf3's JSON is damaged or cut off: %w", err)
 	}
 	if doc.Error != "" {
-		return fault.Guestf("iperf3 failed: %s", Quote(doc.Error))
+		if err := r.doubt(fault.Guestf("iperf3 failed: %s", Quote(doc.Error))); err != nil {
+			return err
+		}
 	}
+	r.Version = strings.TrimPrefix(doc.Start.Version, "iperf ")
 	add := func(name string, v *float64, unit string, better Better) {
 		if v != nil {
 			r.add(name, *v, unit, better)
@@ -129,7 +134,7 @@ func readIperf3JSON(text string, r *Report) error {
 		add(way.name+"lost", way.sum.Lost, "%", Lower)
 		add(way.name+"received", way.received.Bytes, "B", "")
 		add(way.name+"receiver's time", way.received.Seconds, "s", Lower)
-		if err := iperf3Consistent(way.received); err != nil {
+		if err := r.doubt(iperf3Consistent(way.received)); err != nil {
 			return err
 		}
 	}
@@ -197,6 +202,8 @@ type iperf3Text struct {
 	r        *Report
 	datagram bool // the lines that follow are of UDP
 	streams  int
+	summary  bool           // the lines that follow are below "- - - -"
+	old      bool           // the summary does not say whose it is: version 3.1 and before, of UDP
 	done     map[string]int // lines of the whole test, by stream and end
 	both     bool           // the test is bidirectional
 }
@@ -204,29 +211,44 @@ type iperf3Text struct {
 // readIperf3Text reads what iperf3 prints on the terminal. The figures of the whole test are those of the
 // sum, if there are several streams.
 func readIperf3Text(text string, r *Report) error {
-	if err := refused("iperf3", text); err != nil {
+	if err := r.refused(text); err != nil {
 		return err
 	}
 	text, server, _ := strings.Cut(text, "\nServer output:\n")
 	t := iperf3Text{r: r, done: map[string]int{}}
-	t.streams = len(iperf3Connected.FindAllString(text, -1))
+	connected := len(iperf3Connected.FindAllString(text, -1))
+	t.streams = connected
+	if connected == 0 { // the lines were not pasted
+		t.streams = iperf3Streams(text)
+	}
+	if m := iperf3Version.FindStringSubmatch(text); m != nil {
+		r.Version = m[1]
+	}
+	if line := iperf3Ended.FindString(text); line != "" {
+		if err := r.doubt(fault.Guestf("iperf3 was interrupted: %s", Quote(line))); err != nil {
+			return err
+		}
+	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if err := t.line(line, ""); err != nil {
 			return err
 		}
 	}
 	client := strings.Contains(text, "Connecting to host ")
-	if t.done["receiver"] == 0 || client && t.done["sender"] != t.done["receiver"] {
+	if t.old {
+		r.Version = cmp.Or(r.Version, "3.1 or before")
+	}
+	if t.done["receiver"] == 0 || client && !t.old && t.done["sender"] != t.done["receiver"] {
 		return fault.WithRemedy(fault.Guestf("the output does not contain what the receiver got"), "run iperf3 -c with -J")
 	}
-	if client && !strings.Contains(text+server, "iperf Done.") {
+	if client && len(r.Doubts) == 0 && !strings.Contains(text+server, "iperf Done.") {
 		return fault.Guestf("iperf3 did not print \"iperf Done.\": the output is cut off")
 	}
 	if sums := map[bool]int{true: 2, false: 1}[t.both]; t.streams > sums && t.done["SUM"] < sums {
 		return fault.Guestf("iperf3 had %d streams, but the output has no line [SUM] of the receiver: it is cut off, or "+
 			"of several runs; save each run in its own file", t.streams)
 	}
-	if want := t.streams + t.done["SUM"]; t.streams > 0 && t.done["receiver"] != want {
+	if want := t.streams + t.done["SUM"]; connected > 0 && t.done["receiver"] != want {
 		return fault.Guestf("iperf3 had %d streams, but the output has %d results of receivers: it is cut off, or of "+
 			"several runs; save each run in its own file", t.streams, t.done["receiver"]-t.done["SUM"])
 	}
@@ -251,11 +273,39 @@ func readIperf3Text(text string, r *Report) error {
 	return nil
 }
 
+var (
+	iperf3Version = regexp.MustCompile(`(?m)^iperf (\d\.\S+)(?: \(.*\))?$`)
+	iperf3Ended   = regexp.MustCompile(`(?m)^.*interrupt - the .* has terminated.*$`)
+	iperf3Sent    = regexp.MustCompile(`^(?:.*? )?\[(SUM| *\d+)\] Sent (\d+) datagrams$`)
+)
+
+// iperf3Streams counts the streams that the lines with rates name.
+func iperf3Streams(text string) int {
+	streams := map[string]bool{}
+	for line := range strings.Lines(text) {
+		if m := iperf3Row.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil && m[1] != "SUM" {
+			streams[m[1]+m[2]] = true
+		}
+	}
+	return len(streams)
+}
+
 var iperf3Connected = regexp.MustCompile(`(?m)\[ *\d+\] local .* connected to `)
 
 func (t *iperf3Text) line(line, who string) error {
 	if iperf3Head.MatchString(line) {
 		t.datagram = strings.Contains(line, "Datagrams")
+		return nil
+	}
+	if strings.Contains(line, "- - - - - -") {
+		t.summary = true
+	}
+	if m := iperf3Sent.FindStringSubmatch(line); m != nil {
+		prefix := ""
+		if t.streams > 1 {
+			prefix = "stream " + strings.TrimSpace(m[1]) + ": "
+		}
+		t.r.add(who+prefix+"sent datagrams", t.r.number(m[2]), "1", "")
 		return nil
 	}
 	m := iperf3Row.FindStringSubmatch(line)
@@ -274,6 +324,9 @@ func (t *iperf3Text) line(line, who string) error {
 			rest, end = bare, side
 		}
 	}
+	if end == "" && t.summary && !omitted && f[0] == 0 && iperf3UDP.MatchString(rest) {
+		end, t.old = "receiver", true
+	}
 	stream := strings.TrimSpace(m[1])
 	bytes, seconds := f[2]*math.Pow(1024, power(m[6])), f[1]-f[0]
 	rate, unit, bits := f[3]*math.Pow(1000, power(m[8])), "bit/s", 1.
@@ -283,7 +336,9 @@ func (t *iperf3Text) line(line, who string) error {
 	// The size, the rate and the two times are rounded.
 	if off := math.Abs(rate*bits/8*seconds - bytes); bytes > 0 && rate > 0 &&
 		off > (ulp(m[5])+ulp(m[7]))*bytes+0.011*rate*bits/8+0.06*1024 {
-		return Contradiction("rate × time is not the size: %s", Quote(line))
+		if err := t.r.doubt(Contradiction("rate × time is not the size: %s", Quote(line))); err != nil {
+			return err
+		}
 	}
 	prefix := who
 	if m[2] != "" {
@@ -307,8 +362,8 @@ func (t *iperf3Text) line(line, who string) error {
 		name, size, took = map[string]string{"sender": "sent throughput", "receiver": "received throughput"}[end],
 			map[string]string{"sender": "sent", "receiver": "received"}[end], end+"'s time"
 	}
-	t.r.add(prefix+name, rate, unit, Higher)
-	t.r.add(prefix+size, bytes, "B", "")
+	t.r.addFrom(m[7]+" "+m[8]+m[9]+"/sec", prefix+name, rate, unit, Higher)
+	t.r.addFrom(m[5]+" "+m[6]+"Bytes", prefix+size, bytes, "B", "")
 	if end != "" {
 		t.r.seconds(prefix+took, seconds)
 		end += "'s "
@@ -357,7 +412,7 @@ func (t *iperf3Text) rest(line, prefix, end, rest string) error {
 	}
 	if m[2] != "" {
 		v := t.r.number(m[2])
-		t.r.add(prefix+"congestion window", v*math.Pow(1024, power(m[3])), "B", "")
+		t.r.addFrom(m[2]+" "+m[3]+"Bytes", prefix+"congestion window", v*math.Pow(1024, power(m[3])), "B", "")
 	}
 	return nil
 }

@@ -55,12 +55,12 @@ type lineTool struct {
 func lines(t lineTool) func(text string, r *Report) error {
 	return func(text string, r *Report) error {
 		if t.failed == nil {
-			if err := refused(r.Tool, text); err != nil {
+			if err := r.refused(text); err != nil {
 				return err
 			}
 		} else if line := t.failed.FindString(text); line != "" {
 			return fault.Guestf("%s failed: %s", r.Tool, Quote(line))
-		} else if err := timedFailure(text); err != nil {
+		} else if err := r.doubt(timedFailure(text)); err != nil {
 			return err
 		}
 		if err := addFigures(r, text, t.lines); err != nil {
@@ -88,8 +88,8 @@ func addFigures(r *Report, text string, kinds []figureLine) error {
 		}
 		for _, m := range kind.line.FindAllStringSubmatch(text, -1) {
 			for i, c := range kind.columns {
-				if c == label || m[i+1] == "" {
-					continue
+				if c == label || m[i+1] == "" || strings.Trim(m[i+1], "-+") == "nan" || strings.Trim(m[i+1], "-+") == "inf" {
+					continue // a rate of no time is none
 				}
 				r.add(groups(c.name, m), r.number(m[i+1]), groups(c.unit, m), c.better)
 			}
@@ -139,11 +139,15 @@ var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.
 		}
 		complete, seconds, rate := r.Value("complete"), r.Value("time"), r.Value("requests")
 		if did := rate * seconds; math.Abs(did-complete) > 0.01*complete+1 && math.Abs(did-complete) > 0.0006*rate {
-			return Contradiction("rate × time is not the number of requests: %v/s, %v s, %.0f requests", rate, seconds, complete)
+			if err := r.doubt(Contradiction("rate × time is not the number of requests: %v/s, %v s, %.0f requests", rate, seconds, complete)); err != nil {
+				return err
+			}
 		}
 		latency, clients := r.Value("time per request")/1e3, r.Value("concurrency")
 		if math.Abs(latency*rate-clients) > 0.01*clients+1e-6*rate {
-			return Contradiction("latency × rate is not the number of clients: %v s, %v/s, %v clients", latency, rate, clients)
+			if err := r.doubt(Contradiction("latency × rate is not the number of clients: %v s, %v/s, %v clients", latency, rate, clients)); err != nil {
+				return err
+			}
 		}
 		return nil
 	}}

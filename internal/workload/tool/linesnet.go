@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"strings"
@@ -17,7 +18,9 @@ func streamed(rate, size, time string) func(r *Report) error {
 		}
 		perSecond, bytes, seconds := r.All(rate)[0].In("B/s"), r.All(size)[0].In("B"), r.Value(time)
 		if off := math.Abs(perSecond*seconds - bytes); off > 0.001*bytes+0.006*perSecond {
-			return Contradiction("rate × time is not the size: %v bit/s, %v s, %.0f bytes", perSecond*8, seconds, bytes)
+			if err := r.doubt(Contradiction("rate × time is not the size: %v bit/s, %v s, %.0f bytes", perSecond*8, seconds, bytes)); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -102,8 +105,10 @@ var netpipeLines = lineTool{regexp.MustCompile(`(?m)^(?:Client: Cannot.*|NetPIPE
 		rounding := 0.01/rate.Value + 1e-8/time.In("s")
 		product := rate.In("B/s") * time.In("s")
 		if math.Abs(product-bytes) > (0.01+rounding)*bytes && math.Abs(product-2*bytes) > 2*(0.01+rounding)*bytes {
-			return Contradiction("rate × time is not the size of messages of %s: %v × 2^20 bit/s, %v %s",
-				size, rate.Value, time.Value, time.Unit)
+			if err := r.doubt(Contradiction("rate × time is not the size of messages of %s: %v × 2^20 bit/s, %v %s",
+				size, rate.Value, time.Value, time.Unit)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -116,7 +121,7 @@ var (
 
 // readQperf names figures like "tcp_bw: bw", with the units as printed.
 func readQperf(text string, r *Report) error {
-	if err := refused("qperf", text); err != nil {
+	if err := r.refused(text); err != nil {
 		return err
 	}
 	test, open := "", false
@@ -156,13 +161,12 @@ var sockperfLines = lineTool{lines: []figureLine{
 	figures(`Summary: Round trip is ([\d.]+) usec`, "mean round trip", "us", Lower),
 	figures(`percentile ([\d.]+) = +([\d.]+)$`, "percentile %1", "us", Lower),
 	figures(`Summary: Message Rate is ([\d.]+) \[msg/sec\]`, "messages", "1/s", Higher),
-	row(`Summary: BandWidth is (\d+\.\d+) MBps \((\d+\.\d+) Mbps\)$`, column{"bandwidth", "MB/s", Higher},
-		column{"bandwidth, Mbps", "Mbit/s", Higher}),
+	row(`Summary: BandWidth is (\d+\.\d+) MBps \((\d+\.\d+) Mbps\)$`, column{"bandwidth", "MiB/s", Higher},
+		column{"bandwidth, Mbps", "2^20 bit/s", Higher}),
 	row(`\[(Total Run|Valid Duration)\] RunTime=(\d+\.\d+) sec;(?: Warm up time=(\d+) msec;)? SentMessages=(\d+); R`+
 		`eceivedMessages=(\d+)$`,
 		label, column{"%1: time", "s", ""}, column{"%1: warm-up", "ms", ""}, column{"%1: sent", "1", ""},
 		column{"%1: received", "1", ""}),
-	row(`avg-(?:latency|rtt)=(\d+\.\d+) \(std-dev=(\d+\.\d+).*\)$`, label, column{"standard deviation", "us", Lower}),
 	row(`# dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)$`,
 		column{"dropped", "1", Lower},
 		column{"duplicated", "1", Lower}, column{"out of order", "1", Lower}),
@@ -171,12 +175,12 @@ var sockperfLines = lineTool{lines: []figureLine{
 	figures(`---> <(MAX|MIN)> observation = +(\d+\.\d+)$`, "%1 observation", "us", Lower),
 	row(`Total of (\d+) messages sent in (\d+\.\d+) sec$`, column{"sent", "1", ""}, column{"time", "s", ""}),
 }, check: func(r *Report) error {
-	last := "bandwidth, Mbps"
-	if len(r.All("dropped")) > 0 || len(r.All("Total Run: time")) > 0 {
-		last = "MIN observation"
+	last := "MIN observation"
+	if len(r.All("messages")) > 0 || len(r.All("sent")) > 0 {
+		last = "bandwidth, Mbps"
 	}
 	if _, err := r.One(last); err != nil && len(r.Figures) > 0 {
-		return fault.Guestf("this is not the complete output of one run of sockperf: %w", err)
+		return r.doubt(fault.Guestf("this is not the complete output of one run of sockperf: %w", err))
 	}
 	return nil
 }}
@@ -195,69 +199,53 @@ var tcpbenchLines = lineTool{lines: []figureLine{
 	return nil
 }}
 
+// sockperfStatistics are the words of the line of the mean: each version prints more of them.
 var (
-	wrkThread  = regexp.MustCompile(`(?m)^ +(Latency|Req/Sec) +(\d\S*) +(\d\S*) +(\d\S*) +(\d+\.\d+)%$`)
-	wrkPercent = regexp.MustCompile(`(?m)^ +(\d+(?:\.\d+)?)% +(\d\S*)$`)
-	wrkTotal   = regexp.MustCompile(`(?m)^ +(\d+) requests in (\d\S*), (\d\S*) read$`)
-	wrkEnd     = regexp.MustCompile(`(?m)^(Requests|Transfer)/sec: +(\d\S*)$`)
-	wrkBad     = regexp.MustCompile(`(?m)^(?:unable to .*|  Socket errors:.*|  Non-2xx.*)$`)
-	wrkWord    = regexp.MustCompile(`^(\d+(?:\.\d+)?)(us|ms|s|m|h|k|M|G|[KMGT]?B)?$`)
-	wrkUnits   = map[string]struct {
-		unit   string
-		factor float64
-	}{"": {"1", 1}, "k": {"1", 1e3}, "M": {"1", 1e6}, "G": {"1", 1e9}, "us": {"s", 1e-6}, "ms": {"s", 1e-3}, "s": {"s",
-		1}, "m": {"s", 60},
-		"h": {"s", 3600}, "B": {"B", 1}, "KB": {"B", 1 << 10}, "MB": {"B", 1 << 20}, "GB": {"B", 1 << 30}, "TB": {"B",
-			1 << 40}}
+	sockperfMean  = regexp.MustCompile(`avg-(?:latency|rtt|lat)=([\d.]+) \((.*)\)$`)
+	sockperfPair  = regexp.MustCompile(`([a-z][a-z-]*)=([\d.]+)`)
+	sockperfRange = regexp.MustCompile(`([\d.]+)% ci=\[([\d.]+), ([\d.]+)\]`)
+	sockperfIs    = regexp.MustCompile(`== version #(\S+) ==`)
+	sockperfNames = map[string]string{"std-dev": "standard deviation"}
 )
 
-// readWrk reads the report of wrk, whose numbers have prefixes; their units are s, B, 1 and 1/s here.
-func readWrk(text string, r *Report) error {
-	if line := wrkBad.FindString(text); line != "" {
-		return fault.Guestf("wrk failed: %s", Quote(line))
-	}
-	if err := timedFailure(text); err != nil {
+// readSockperf reads the report of sockperf, also in parts that people published.
+func readSockperf(text string, r *Report) error {
+	if err := lines(sockperfLines)(text, r); err != nil {
 		return err
 	}
-	r.expect("requests", "Requests/sec:")
-	for _, kind := range []struct {
-		line    *regexp.Regexp
-		columns []column // a unit of "": as printed; "/s": per second
-	}{
-		{wrkEnd, []column{label, {"%1", "/s", Higher}}},
-		{wrkThread, []column{label, {"%1 of a thread", "", ""}, {"%1 of a thread: standard deviation", "", Lower},
-			{"%1 of a thread: max", "", ""}, {"%1 of a thread: within the deviation", "%", ""}}},
-		{wrkPercent, []column{label, {"percentile %1", "", Lower}}},
-		{wrkTotal, []column{{"requests made", "", ""}, {"time", "", ""}, {"read", "", ""}}},
-	} {
-		for _, m := range kind.line.FindAllStringSubmatch(text, -1) {
-			for i, c := range kind.columns {
-				if c == label {
-					continue
-				}
-				word := wrkWord.FindStringSubmatch(m[i+1])
-				if word == nil {
-					return damaged("wrk", m[0])
-				}
-				v := r.number(word[1])
-				of := wrkUnits[word[2]]
-				unit := of.unit + c.unit
-				if c.unit == "%" {
-					unit = "%"
-				}
-				name := groups(c.name, m)
-				if name == "Requests" || name == "Transfer" {
-					name = strings.ToLower(name)
-				}
-				r.add(name, v*of.factor, unit, c.better)
+	if m := sockperfIs.FindStringSubmatch(text); m != nil {
+		r.Version = m[1]
+	}
+	for line := range strings.Lines(text) {
+		m := sockperfMean.FindStringSubmatch(strings.TrimRight(line, " \n"))
+		if m == nil {
+			continue
+		}
+		for _, of := range sockperfPair.FindAllStringSubmatch(m[2], -1) {
+			unit := "us"
+			if of[1] == "cv" {
+				unit = "1"
 			}
+			name, ok := sockperfNames[of[1]]
+			if !ok {
+				name = of[1]
+			}
+			r.add(name, r.number(of[2]), unit, Lower)
+		}
+		for _, of := range sockperfRange.FindAllStringSubmatch(m[2], -1) {
+			r.add(of[1]+" % confidence interval: from", r.number(of[2]), "us", Lower)
+			r.add(of[1]+" % confidence interval: to", r.number(of[3]), "us", Lower)
+			r.Version = cmp.Or(r.Version, "3.7 or later")
 		}
 	}
-	if len(r.Figures) > 0 && (len(wrkEnd.FindAllString(text, -1)) < 2 || len(wrkTotal.FindAllString(text, -1)) == 0) {
-		return fault.Guestf("wrk did not print all of \"requests in\", \"Requests/sec\" and \"Transfer/sec\": the output " +
-			"is cut off")
+	// Its MBps and Mbps are 2^20 bytes and bits.
+	for i, f := range r.Figures {
+		switch f.Name {
+		case "bandwidth":
+			r.Figures[i].Printed = number(f.Value) + " MBps"
+		case "bandwidth, Mbps":
+			r.Figures[i].Printed = number(f.Value) + " Mbps"
+		}
 	}
 	return nil
 }
-
-func readSockperf(text string, r *Report) error { return lines(sockperfLines)(text, r) }

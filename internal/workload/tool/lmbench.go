@@ -8,6 +8,7 @@ import (
 
 // lmbenchKinds are the lines that name their figure.
 var lmbenchKinds = []figureLine{
+	figures(`^File (\S+) write bandwidth: (\d+(?:\.\d+)?) KB/sec$`, "write bandwidth of %1", "KB/s", Higher),
 	figures(`^Pipe bandwidth: (\d+\.\d+) MB/sec$`, "pipe bandwidth", "MB/s", Higher),
 	figures(`^((?:AF_UNIX|STREAM|Socket|TCP)[^:\n]* bandwidth[^:\n]*): (\d+\.\d+) MB/sec$`, "%1", "MB/s", Higher),
 	figures(`^(\w[^:\n]*): (\d+(?:\.\d+)?) microseconds$`, "%1", "us", Lower),
@@ -22,17 +23,21 @@ var lmbenchKinds = []figureLine{
 }
 
 var (
+	lmbenchNamed = regexp.MustCompile(`^"([A-Za-z][^\n=]*?)"? *$`)
 	lmbenchPair  = regexp.MustCompile(`^([\d.]+) ([\d.]+)$`)
-	lmbenchHead  = regexp.MustCompile(`^"(size|stride)=(\S+?)(?: ovr=(\d+\.\d+))?$`)
-	lmbenchComma = regexp.MustCompile(`(?m)^\d+,\d+ [\d,]+(?: MB/sec)?$|: \d+,\d+ (?:micro|nano)seconds$|\d,\d+ MB|` +
+	// lmbenchMapping is a line of lat_mmap alone: it prints sizes with six decimals, and times of 10 us and more as whole
+	// numbers, others with three decimals. Bandwidths have two decimals or six.
+	lmbenchMapping = regexp.MustCompile(`^\d+\.\d{6} \d+(?:\.\d{3})?$`)
+	lmbenchHead    = regexp.MustCompile(`^"(size|stride)=(\S+?)(?: ovr=(\d+\.\d+))?$`)
+	lmbenchComma   = regexp.MustCompile(`(?m)^\d+,\d+ [\d,]+(?: MB/sec)?$|: \d+,\d+ (?:micro|nano)seconds$|\d,\d+ MB|` +
 		`^"\S* ovr=\d+,|parallelism: \d+,`)
 )
 
 // readLmbench also reads lines of two numbers. Their meaning depends on the header line above them,
-// which bw_mem and bw_file_rd do not print; lat_mmap prints whole microseconds. With several headers, names
+// which bw_mem, bw_file_rd and lat_mmap do not print. With several headers, names
 // begin with the header's size or stride.
 func readLmbench(text string, r *Report) error {
-	if err := refused("lmbench", text); err != nil {
+	if err := r.refused(text); err != nil {
 		return err
 	}
 	if line := lmbenchComma.FindString(text); line != "" {
@@ -53,6 +58,10 @@ func readLmbench(text string, r *Report) error {
 			}
 			continue
 		}
+		if m := lmbenchNamed.FindStringSubmatch(line); m != nil {
+			kind, prefix = strings.TrimSpace(m[1]), ""
+			continue
+		}
 		m := lmbenchPair.FindStringSubmatch(line)
 		if m == nil {
 			continue
@@ -67,11 +76,13 @@ func readLmbench(text string, r *Report) error {
 			r.add(prefix+"processes", f[0], "1", "")
 		case kind == "stride":
 			r.add(prefix+"load of "+m[1]+" MB", f[1], "ns", Lower)
-		case !strings.Contains(m[2], "."):
+		case kind == "mappings" || kind == "" && lmbenchMapping.MatchString(line):
 			r.add("mapping of "+m[1]+" MB", f[1], "us", Lower)
-		default:
+		case kind == "":
 			r.add("size", f[0], "MB", "")
 			r.add("bandwidth", f[1], "MB/s", Higher)
+		default: // all other sections of the results are bandwidths
+			r.add(quoteless(kind)+" of "+m[1]+" MB", f[1], "MB/s", Higher)
 		}
 	}
 	return addFigures(r, text, lmbenchKinds)

@@ -18,7 +18,7 @@ var (
 // readMbw reads the runs and means of all methods, of which mbw makes the same number of runs. Output of -a and -t,
 // without means or some methods, could also have been cut off.
 func readMbw(text string, r *Report) error {
-	if err := refused("mbw", text); err != nil {
+	if err := r.refused(text); err != nil {
 		return err
 	}
 	means, runs := map[string]int{}, map[string]float64{}
@@ -27,7 +27,9 @@ func readMbw(text string, r *Report) error {
 		f := r.numbers(m[3:]...)
 		// Seconds have a resolution of 10 µs.
 		if seconds, mib, rate := f[0], f[1], f[2]; rate == 0 || math.Abs(mib/rate-seconds) > 0.00001+0.001*seconds {
-			return Contradiction("rate × time is not the size: %s", Quote(m[0]))
+			if err := r.doubt(Contradiction("rate × time is not the size: %s", Quote(m[0]))); err != nil {
+				return err
+			}
 		}
 		method := m[2]
 		if !slices.Contains(order, method) {

@@ -70,7 +70,7 @@ func nuttcpSoFar() []column {
 
 // readNuttcp reads the output of nuttcp in brief, with -fparse and with -v, and that of ttcp.
 func readNuttcp(text string, r *Report) error {
-	if err := refused("nuttcp", text); err != nil {
+	if err := r.refused(text); err != nil {
 		return err
 	}
 	r.expect("throughput", "… MB / … sec = … Mbps")

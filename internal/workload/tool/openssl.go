@@ -60,7 +60,7 @@ type opensslSpeed struct {
 // readOpenssl reads the output of openssl speed, with and without -mr, and of
 // openssl enc, fed by dd and run under time.
 func readOpenssl(text string, r *Report) error {
-	if err := refused("openssl", text); err != nil {
+	if err := r.refused(text); err != nil {
 		return err
 	}
 	s := opensslSpeed{r: r, rate: "B/s of CPU time", named: map[string][]string{}, rated: map[string]int{}}

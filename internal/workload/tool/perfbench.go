@@ -99,7 +99,7 @@ var perfUnits = map[string]struct {
 // readPerfBench reads the output of perf's benchmarks, in perf's default format, because that for scripts does not
 // name the benchmark. It says the "benchmark", such as sched/pipe. With several, names begin with the benchmark's.
 func readPerfBench(text string, r *Report) error {
-	if err := refused("perf", text); err != nil {
+	if err := r.refused(text); err != nil {
 		return err
 	}
 	starts := perfName.FindAllStringSubmatchIndex(text, -1)
@@ -117,7 +117,7 @@ func readPerfBench(text string, r *Report) error {
 			return fault.Guestf("the output has two results of perf bench %s; save each run in its own file", name)
 		}
 		seen[name] = true
-		section := &Report{Tool: r.Tool}
+		section := r.part()
 		if err := readPerfSection(name, text[at[1]:end], section); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func readPerfSection(benchmark, text string, r *Report) error {
 	}
 	parallel := r.Value("parallel threads") > 1
 	if got := each * done / 1e6; !parallel && each != 0 && math.Abs(got-seconds) > 0.01*got+0.001 {
-		return Contradiction("latency × operations is not the time: %v µs × %.0f, but %v s", each, done, seconds)
+		return r.doubt(Contradiction("latency × operations is not the time: %v µs × %.0f, but %v s", each, done, seconds))
 	}
 	return nil
 }

@@ -41,9 +41,11 @@ func redisColumns() (all []column) {
 // readRedis reads the report of redis-benchmark, that of --csv, or that of -q.
 func readRedis(text string, r *Report) error {
 	if line := redisFailed.FindString(text); line != "" {
-		return fault.Guestf("redis-benchmark failed: %s", Quote(line))
+		if err := r.doubt(fault.Guestf("redis-benchmark failed: %s", Quote(line))); err != nil {
+			return err
+		}
 	}
-	if err := timedFailure(text); err != nil {
+	if err := r.doubt(timedFailure(text)); err != nil {
 		return err
 	}
 	if _, table, ok := strings.Cut(text, redisHead+"\n"); ok {

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -15,21 +16,28 @@ var (
 	// stressLog is what precedes a line, depending on --timestamp and --log-brief.
 	stressLog  = regexp.MustCompile(`(?m)^stress-ng: (?:[\d:.]+ )?(metrc|info|warn|debug): *\[\d+\] `)
 	stressHead = regexp.MustCompile(`(?m)^stressor +bogo ops .*$`)
-	stressRow  = regexp.MustCompile(`(?m)^([a-z][\w-]*) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d` +
-		`+\.\d+)(?: +(\d+\.\d+) +(\d+))?$`)
-	stressDone = regexp.MustCompile(`(?m)^successful run completed in (\d+\.\d+)s?.*$`)
+	stressRow  = regexp.MustCompile(`(?m)^([a-z][\w-]*) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+|-?nan|-?inf) +` +
+		`(\d+\.\d+|-?nan|-?inf)(?: +(\d+\.\d+|-?nan))?(?: +(\d+))?$`)
+	stressDone = regexp.MustCompile(`(?m)^successful run completed in (?:(\d+\.\d+)s?(?: \(.*\))?|(.*\d sec(?:ond)?s?.*))$`)
+	stressLong = regexp.MustCompile(`(\d+(?:\.\d+)?) (day|hour|min|sec)`)
 	stressBad  = regexp.MustCompile(`(?m)^stress-ng: (?:[\d:.]+ )?(?:error|fail): .*$|^.*(?:unsuccessful run|must n` +
 		`ot run as root|aborting:|skipping the stressor).*$`)
 	// stressOf is the line above the figures of --perf and --tz.
 	stressOf   = regexp.MustCompile(`^([a-z][\w-]*):$`)
-	stressPerf = regexp.MustCompile(`^ +(\d+) (\S.*?) {2,}(\d+\.\d+) ([KMGTPEB ]?)/sec *(?:\(.*\))?$`)
+	stressPerf = regexp.MustCompile(`^ +(\d[\d,]*) (\S.*?) {2,}(\d+\.\d+) ([KMGTPEB ]?)/sec *(?:\(.*\))?$`)
 	stressHeat = regexp.MustCompile(`^ +(\S+) +(\d+\.\d+) C \((\d+\.\d+) K\)$`)
+	// stressRAPL are those of --rapl.
+	stressRAPL = regexp.MustCompile(`^ +(\S+) +(\d+\.\d+) (W|Watts)(?: .*)?$`)
+	// stressRates are several figures of an instance in a line, as older versions print them.
+	stressRates = regexp.MustCompile(`^([a-z][\w-]*): (.*\d+\.\d+ [^,]*/sec.*?)(?: \(instance (\d+)\))?$`)
+	stressRate  = regexp.MustCompile(`(\d+\.\d+) ([^,\d][^,]*)`)
+	stressIs    = regexp.MustCompile(`(?m)^(?:stress-ng: .*)?stress-ng (\d+\.\d\S*)|^ +stress-ng-version: (\S+)$`)
 )
 
 // stressOther are lines of --metrics, --times and of the end.
 var stressOther = []figureLine{
-	row(`^([a-z][\w-]*) +(\d+\.\d+) (\S.*?) \((?:geometr?ic|harmonic) mean of (\d+) instances?\)$`, label,
-		column{"%1: %3", "as printed", ""}, label, column{"%1: %3, instances", "1", ""}),
+	row(`^([a-z][\w-]*) +(\d+\.\d+) ([A-Za-z%].*?)(?: \((?:geometr?ic|harmonic) mean of (\d+) instances?\)| \(average per stressor\))?$`,
+		label, column{"%1: %3", "as printed", ""}, label, column{"%1: %3, instances", "1", ""}),
 	figures(`^for a (\d+\.\d+)s run time:$`, "run time", "s", ""),
 	figures(`^ +(\d+\.\d+)s available CPU time$`, "available CPU time", "s", ""),
 	row(`^ +(\d+\.\d+)s (user|system|total) time +\( *(\d+\.\d+)%\)$`, column{"%2 time", "s", ""}, label,
@@ -37,7 +45,6 @@ var stressOther = []figureLine{
 	row(`^load average: (\d+\.\d+) (\d+\.\d+) (\d+\.\d+)$`, column{"load average of 1 minute", "1", ""},
 		column{"load average of 5 minutes", "1", ""}, column{"load average of 15 minutes", "1", ""}),
 	figures(`^(skipped|passed|failed|metrics untrustworthy): (\d+)`, "stressors %1", "1", ""),
-	figures(`^successful run completed in (\d+\.\d+)s?`, "completed in", "s", Lower),
 }
 
 // stressScale are the units of --perf.
@@ -58,7 +65,12 @@ var stressKeys = []struct{ key, name, unit string }{
 func readStressNG(text string, r *Report) error {
 	if line := stressBad.FindString(
 		Grep(text, "stress-ng: ", "aborting:", "unsuccessful", "as root", "skipping")); line != "" {
-		return fault.Guestf("stress-ng failed: %s", Quote(line))
+		if err := r.doubt(fault.Guestf("stress-ng failed: %s", Quote(line))); err != nil {
+			return err
+		}
+	}
+	if m := stressIs.FindStringSubmatch(text); m != nil {
+		r.Version = strings.TrimRight(cmp.Or(m[1], m[2]), ",")
 	}
 	text = stressLog.ReplaceAllString(text, "")
 	var names []string
@@ -68,15 +80,18 @@ func readStressNG(text string, r *Report) error {
 		names, err = readStressYAML(text, r)
 	} else {
 		if done := len(stressDone.FindAllString(text, -1)); done < runs {
-			return fault.Guestf("stress-ng does not report a successful run")
+			if err := r.doubt(fault.Guestf("stress-ng does not report a successful run")); err != nil {
+				return err
+			}
 		}
 		names, err = readStressTable(text, r)
+		stressTime(text, r)
 	}
 	if err != nil {
 		return err
 	}
 	if len(names) == 0 {
-		if err := refused("stress-ng", text); err != nil {
+		if err := r.refused(text); err != nil {
 			return err
 		}
 		return fault.WithRemedy(fault.Guestf("the output contains no stress-ng metrics"), "run stress-ng with --metrics")
@@ -85,17 +100,40 @@ func readStressNG(text string, r *Report) error {
 	return nil
 }
 
+// stressTime adds the time of the run, which some versions print with minutes and longer.
+func stressTime(text string, r *Report) {
+	for _, m := range stressDone.FindAllStringSubmatch(text, -1) {
+		if m[1] != "" {
+			r.seconds("completed in", r.number(m[1]))
+			continue
+		}
+		seconds := 0.
+		for _, of := range stressLong.FindAllStringSubmatch(m[2], -1) {
+			seconds += r.number(of[1]) * map[string]float64{"day": 86400, "hour": 3600, "min": 60, "sec": 1}[of[2]]
+		}
+		r.Version = cmp.Or(r.Version, "0.15.07 or later")
+		r.addFrom(quoteless(m[2]), "completed in", seconds, "s", Lower)
+	}
+}
+
 // addStressor adds the figures of a stressor, in the order of stressKeys; some versions print fewer.
 func addStressor(r *Report, name, line string, f []float64) error {
 	ran, seconds, perSecond := f[0], f[1], f[4]
-	if ran == 0 || perSecond == 0 {
-		return fault.Guestf("stress-ng did nothing: %s", Quote(line))
+	if ran == 0 || perSecond == 0 || math.IsNaN(perSecond) {
+		if err := r.doubt(fault.Guestf("stress-ng did nothing: %s", Quote(line))); err != nil {
+			return err
+		}
 	}
 	// In the text, both have two decimals.
-	if math.Abs(seconds*perSecond-ran) > 0.006*perSecond+0.006*seconds+0.001*ran {
-		return Contradiction("rate × time is not the number of operations: %s", Quote(line))
+	if !math.IsNaN(perSecond) && math.Abs(seconds*perSecond-ran) > 0.006*perSecond+0.006*seconds+0.001*ran {
+		if err := r.doubt(Contradiction("rate × time is not the number of operations: %s", Quote(line))); err != nil {
+			return err
+		}
 	}
 	for i, v := range f {
+		if math.IsNaN(v) { // per second of CPU time, of which it used none
+			continue
+		}
 		better := Lower
 		switch stressKeys[i].unit {
 		case "1/s":
@@ -112,14 +150,18 @@ func readStressTable(text string, r *Report) (names []string, err error) {
 	of := ""
 	for line := range strings.SplitSeq(text, "\n") {
 		if m := stressRow.FindStringSubmatch(line); m != nil {
-			words := m[2:]
-			if m[8] == "" {
-				words = m[2:8]
+			var f []float64
+			for _, word := range m[2:] {
+				switch {
+				case word == "":
+					f = append(f, math.NaN())
+				case strings.Trim(word, "-") == "nan" || strings.Trim(word, "-") == "inf":
+					f = append(f, math.NaN())
+				default:
+					f = append(f, r.number(word))
+				}
 			}
-			f, err := Numbers(words...)
-			if err == nil {
-				err = addStressor(r, m[1], line, f)
-			}
+			err := addStressor(r, m[1], line, f)
 			if err != nil {
 				return nil, err
 			}
@@ -127,13 +169,23 @@ func readStressTable(text string, r *Report) (names []string, err error) {
 		} else if m := stressOf.FindStringSubmatch(line); m != nil {
 			of = m[1] + ": "
 		} else if m := stressPerf.FindStringSubmatch(line); m != nil {
-			f := r.numbers(m[1], m[3])
+			f := r.numbers(strings.ReplaceAll(m[1], ",", ""), m[3])
 			r.add(of+quoteless(m[2]), f[0], "1", "")
 			r.add(of+quoteless(m[2])+", rate", f[1]*stressScale[m[4]], "1/s", "")
 		} else if m := stressHeat.FindStringSubmatch(line); m != nil {
 			f := r.numbers(m[2], m[3])
 			r.add(of+quoteless(m[1]), f[0], "°C", Lower)
 			r.add(of+quoteless(m[1]), f[1], "K", Lower)
+		} else if m := stressRAPL.FindStringSubmatch(line); m != nil {
+			r.add(of+quoteless(m[1])+", power", r.number(m[2]), "W", Lower)
+		} else if m := stressRates.FindStringSubmatch(line); m != nil {
+			instance := ""
+			if m[3] != "" {
+				instance = " of instance " + m[3]
+			}
+			for _, rate := range stressRate.FindAllStringSubmatch(m[2], -1) {
+				r.add(m[1]+instance+": "+quoteless(strings.TrimSpace(rate[2])), r.number(rate[1]), "as printed", "")
+			}
 		}
 	}
 	return names, addFigures(r, text, stressOther)

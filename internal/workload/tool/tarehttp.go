@@ -37,15 +37,23 @@ func readTareHTTP(text string, r *Report) error {
 	}
 	switch {
 	case doc.Answered+doc.Failed != doc.Requests || doc.Late > doc.Requests:
-		return Contradiction("of %.0f requests, %.0f were answered, %.0f failed and %.0f were late", doc.Requests,
-			doc.Answered, doc.Failed, doc.Late)
+		if err := r.doubt(Contradiction("of %.0f requests, %.0f were answered, %.0f failed and %.0f were late", doc.Requests,
+			doc.Answered, doc.Failed, doc.Late)); err != nil {
+			return err
+		}
 	case float64(h.Count()) != doc.Answered:
-		return Contradiction("the histogram of tare-http has %d latencies of %.0f", h.Count(), doc.Answered)
+		if err := r.doubt(Contradiction("the histogram of tare-http has %d latencies of %.0f", h.Count(), doc.Answered)); err != nil {
+			return err
+		}
 	case math.Abs(doc.Rate*doc.Seconds-doc.Answered) > 1e-6*doc.Answered || doc.Rate > doc.StatedRate*(1+1e-6):
-		return Contradiction("%.0f answers in %v s are not %v/s, or more than the stated %v/s", doc.Answered, doc.Seconds,
-			doc.Rate, doc.StatedRate)
+		if err := r.doubt(Contradiction("%.0f answers in %v s are not %v/s, or more than the stated %v/s", doc.Answered, doc.Seconds,
+			doc.Rate, doc.StatedRate)); err != nil {
+			return err
+		}
 	case doc.Mean > doc.Max:
-		return Contradiction("the mean latency %v s is longer than the longest, %v s", doc.Mean, doc.Max)
+		if err := r.doubt(Contradiction("the mean latency %v s is longer than the longest, %v s", doc.Mean, doc.Max)); err != nil {
+			return err
+		}
 	}
 	r.add("stated rate", doc.StatedRate, "1/s", "")
 	r.add("connections", doc.Connections, "1", "")

@@ -22,7 +22,9 @@ var (
 // readMake reads the times of a build, and the sizes that the kernel's makefile prints for its image.
 func readMake(text string, r *Report) error {
 	if line := makeFailed.find(text); line != "" {
-		return fault.Guestf("make failed: %s", Quote(line))
+		if err := r.doubt(fault.Guestf("make failed: %s", Quote(line))); err != nil {
+			return err
+		}
 	}
 	if err := addFigures(r, text, []figureLine{makeImage}); err != nil {
 		return err
@@ -34,7 +36,9 @@ func readMake(text string, r *Report) error {
 func readTar(text string, r *Report) error {
 	for _, m := range tarFailed.all(text) {
 		if !tarSaid.MatchString(m[0]) {
-			return fault.Guestf("tar failed: %s", Quote(m[0]))
+			if err := r.doubt(fault.Guestf("tar failed: %s", Quote(m[0]))); err != nil {
+				return err
+			}
 		}
 	}
 	for _, m := range tarTotals.FindAllStringSubmatch(text, -1) {
@@ -49,7 +53,7 @@ func readTar(text string, r *Report) error {
 // needTimes adds the times of a tool that prints no figures of its own in its default mode.
 func needTimes(tool, text string, r *Report) error {
 	// Refused would be wrong: tar -v may list any names.
-	if err := timedFailure(text); err != nil {
+	if err := r.doubt(timedFailure(text)); err != nil {
 		return err
 	}
 	if err := withTimes(r, text); err != nil || len(r.Figures) > 0 {

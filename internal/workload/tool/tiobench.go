@@ -34,7 +34,7 @@ var (
 
 // readTiobench reads tiobench.pl's tables, and tiotest's output with and without -T. Its MB are MiB.
 func readTiobench(text string, r *Report) error {
-	if err := refused("tiobench", text); err != nil {
+	if err := r.refused(text); err != nil {
 		return err
 	}
 	section, open := "", false

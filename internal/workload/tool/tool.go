@@ -10,6 +10,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -101,6 +102,15 @@ func (r *Report) addScaled(name, word, printed string, factor float64, unit stri
 		f.Printed = word + printed
 	}
 	r.Figures = append(r.Figures, f)
+}
+
+// addFrom adds a figure that was calculated from what the tool printed, which is empty if it printed the same.
+func (r *Report) addFrom(printed, name string, v float64, unit string, better Better) {
+	v = exact(v)
+	if same, err := strconv.ParseFloat(printed, 64); err == nil && same == v {
+		printed = ""
+	}
+	r.Figures = append(r.Figures, Figure{Name: name, Value: v, Unit: unit, Better: better, Printed: printed})
 }
 
 // doubt returns an error about a part of the output, unless the caller wants the other parts nevertheless: then it keeps
@@ -330,6 +340,9 @@ func (t Tool) readText(text string, lenient bool, wanted ...string) (*Report, er
 	}
 	err := t.read(text, r)
 	if err := cmp.Or(r.err, err); err != nil {
+		if len(r.Doubts) > 0 { // what failed first is why the rest is missing
+			err = r.Doubts[0]
+		}
 		return nil, err
 	}
 	if len(r.Figures) == 0 {

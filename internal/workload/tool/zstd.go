@@ -39,7 +39,9 @@ func readZstd(text string, r *Report) error {
 		// The share has two decimals, abbreviated sizes have three digits.
 		of := r.Figures[len(r.Figures)-3:]
 		if share := 100 * of[2].In("B") / of[1].In("B"); math.Abs(share-of[0].Value) > 0.006+share/50 {
-			return Contradiction("the share is not packed / size: %s", Quote(m[0]))
+			if err := r.doubt(Contradiction("the share is not packed / size: %s", Quote(m[0]))); err != nil {
+				return err
+			}
 		}
 	}
 	for _, m := range zstdList.FindAllStringSubmatch(text, -1) {

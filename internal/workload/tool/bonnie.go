@@ -17,10 +17,14 @@ var bonnieFields = strings.Fields(`format_version bonnie_version name concurrenc
 	putc_latency put_block_latency rewrite_latency getc_latency get_block_latency seeks_latency seq_create_latency
 	seq_stat_latency seq_del_latency ran_create_latency ran_stat_latency ran_del_latency`)
 
+// bonnieOld are the columns of version 1.03 and before.
+var bonnieOld = slices.Concat([]string{"name", "file_size"}, bonnieFields[9:22], bonnieFields[26:38])
+
 var (
-	bonnieLine = regexp.MustCompile(`(?m)^(1\.9[78]),\d\.\d+[a-z]*,.*$`)
+	bonnieLine = regexp.MustCompile(`(?m)^(?:1\.9\d[a-z]?,\d\.\d+[a-z]*,.*|[\w.-]+,\d+[KMGT]?(?::[\w]+)?(?:,(?:[\d.]+|\++|))+(?:,\d+(?::[\d:/]+)?)` +
+		`(?:,(?:[\d.]+|\++|)){12})$`)
 	bonnieWait = regexp.MustCompile(`^(\d+)(us|ms|s)$`)
-	bonnieSize = regexp.MustCompile(`^\d+(M|G|T|)$`)
+	bonnieSize = regexp.MustCompile(`^\d+(M|G|T|)(?::\w+)?$`) // :chunk in version 1
 	bonnieSays = regexp.MustCompile(`(?m)^(?:You must use the "-u" switch.*|File size should be double RAM.*|usage:` +
 		`.*|Can't .*|Bonnie: .*)$`)
 )
@@ -36,17 +40,24 @@ func readBonnie(text string, r *Report) error {
 			return err
 		}
 	}
-	lines := bonnieLine.FindAllString(Grep(text, "1.9"), -1)
+	lines := bonnieLine.FindAllString(Grep(text, ","), -1)
 	if len(lines) == 0 {
 		if err := r.refused(text); err != nil {
 			return err
 		}
-		return fault.Guestf("the output contains 0 CSV lines of bonnie++ 2 instead of one")
+		return fault.Guestf("the output contains 0 CSV lines of bonnie++ instead of one")
 	}
 	for _, line := range lines {
 		fields, words := bonnieFields, strings.Split(line, ",")
-		if words[0] == "1.97" { // it does not print how it seeks
+		switch {
+		case !strings.HasPrefix(line, "1.9"): // version 1.03 and before
+			fields = bonnieOld
+			r.Version = "1.03 or before"
+		case words[0] < "1.98": // it does not print how it seeks
 			fields = slices.Concat(bonnieFields[:7], bonnieFields[9:])
+			r.Version = words[1]
+		default:
+			r.Version = words[1]
 		}
 		if len(words) != len(fields) {
 			return fault.Guestf("bonnie++'s line has %d fields instead of %d: %s", len(words), len(fields), Quote(line))
@@ -75,6 +86,9 @@ func addBonnie(r *Report, name, word string) error {
 		}
 		return nil
 	}
+	if name == "file_size" || name == "num_files" {
+		word, _, _ = strings.Cut(word, ":") // version 1 has the chunk, or the sizes of files, behind it
+	}
 	v, err := Number(strings.TrimRight(word, "MGT"))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -99,4 +113,4 @@ func addBonnie(r *Report, name, word string) error {
 }
 
 // bonnieBegins are the CSV lines, one for each run.
-const bonnieBegins = `1\.9[78],\d`
+const bonnieBegins = `1\.9\d[a-z]?,\d`

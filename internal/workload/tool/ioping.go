@@ -15,16 +15,23 @@ import (
 const IopingRequest = `: request=(\d+) time=(\d+(?:\.\d+)?) (\w+)((?: \([a-z ]+\))?)`
 
 var (
-	iopingRequest = regexp.MustCompile(`(?m)^.* (?:<<<|>>>) .*` + IopingRequest + `$`)
+	iopingRequest = regexp.MustCompile(`(?m)^.* (?:<<<|>>>|from|to) .*` + IopingRequest + `$`) // "from": before 1.0
 	iopingCounted = line("requests completed",
 		`^(\S+(?: [kMGT])?) requests completed in (\S+ \w+), (\S+ \w+)(?: (?:read|written))?, `+
 			`(\S+(?: [kMGT])?) iops, (\S+ \w+/s)$`)
-	iopingMade = line("generated", `^(?:(\S+(?: [kMGT])?) too fast, )?(?:(\S+(?: [kMGT])?) too slow, )?`+
+	// iopingOld is that of version 0.9 and before, which count all requests.
+	iopingOld = line("requests completed", `^(\S+(?: [kMG])?) requests completed in (\S+ \w+), (?:(\S+ \w+)(?: (?:read|written))?, )?`+
+		`(\S+(?: [kMGT])?) iops, (\S+ \w+/s)$`)
+	iopingOldTimes = line("min/avg", `^min/avg/max/mdev = ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) (\w+)$`)
+	iopingMade     = line("generated", `^(?:(\S+(?: [kMGT])?) too fast, )?(?:(\S+(?: [kMGT])?) too slow, )?`+
 		`generated (\S+(?: [kMGT])?) requests in (\S+ \w+), (\S+ \w+), (\S+(?: [kMGT])?) iops, (\S+ \w+/s)$`)
 	iopingTimes  = line("min/avg", `^min/avg/max/mdev = (\S+ \w+) / (\S+ \w+) / (\S+ \w+) / (\S+ \w+)$`)
 	iopingRaw    = regexp.MustCompile(`(?m)^\d+(?: \d+){9}$`)
 	iopingPrefix = map[string]float64{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-	iopingLong   = map[string]float64{"min": 60, "hour": 3600, "day": 86400}
+	// iopingOldUnits are those that versions before 0.9 write so.
+	iopingOldUnits = map[string]string{"b": "B", "kb": "KiB", "mb": "MiB", "gb": "GiB", "b/s": "B/s", "kb/s": "KiB/s", "mb/s": "MiB/s",
+		"gb/s": "GiB/s"}
+	iopingLong = map[string]float64{"min": 60, "hour": 3600, "day": 86400}
 )
 
 // iopingRawColumns are those of a line of -B and -p, in its order. They are also the figures of ioping's JSON.
@@ -113,16 +120,30 @@ func iopingRequests(text string, r *Report) error {
 
 // iopingTotals adds the final statistics.
 func iopingTotals(text string, r *Report) error {
-	for _, kind := range []struct {
+	type kind struct {
 		line    *pattern
 		columns []column // a unit of "": as printed
-	}{
+	}
+	kinds := []kind{
 		{iopingCounted, []column{{"requests counted", "1", ""}, {"time counted", "", ""}, {"data counted", "", ""},
 			{"iops counted", "1/s", Higher}, {"rate counted", "", Higher}}},
 		{iopingTimes, []column{{"min", "", Lower}, {"avg", "", Lower}, {"max", "", Lower}, {"mdev", "", Lower}}},
 		{iopingMade, []column{{"too fast", "1", ""}, {"too slow", "1", ""}, {"requests", "1", ""}, {"time", "", ""},
 			{"data", "", ""}, {"iops", "1/s", Higher}, {"rate", "", Higher}}},
-	} {
+	}
+	if iopingMade.first(text) == nil && iopingOld.first(text) != nil && iopingCounted.first(text) == nil || strings.Contains(text, " from ") {
+		r.Version = "0.9 or before"
+		kinds[0].line, kinds = iopingOld, kinds[:2]
+		if m := iopingOldTimes.first(text); m != nil {
+			for i, c := range kinds[1].columns {
+				if err := addIoping(r, c, m[i+1]+" "+m[5]); err != nil {
+					return err
+				}
+			}
+			kinds = kinds[:1]
+		}
+	}
+	for _, kind := range kinds {
 		m, err := kind.line.once("ioping", text)
 		if err != nil {
 			return err
@@ -149,6 +170,9 @@ func addIoping(r *Report, c column, text string) error {
 		return err
 	case c.unit != "" && of != "":
 		v *= iopingPrefix[of]
+	case c.unit == "" && iopingOldUnits[of] != "":
+		r.addScaled(c.name, number, " "+of, 1, iopingOldUnits[of], c.better)
+		return nil
 	case c.unit == "" && iopingLong[of] > 0:
 		r.addAs(iopingLong[of], c.name, v, of, c.better)
 		return nil

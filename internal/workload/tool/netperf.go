@@ -17,7 +17,10 @@ var (
 	netperfTest = regexp.MustCompile(`^(?:MIGRATED )?([A-Z][\w/| ]*?) TEST from `)
 	// netperfUnit is the unit in the heading of a table.
 	netperfUnit = regexp.MustCompile(` (10\^[369]bits|[KMG]Bytes)/s(?:ec)?\b`)
-	netperfKey  = regexp.MustCompile(`^([A-Z][A-Z0-9_]*)=(.*)$`)
+	// The histogram of a netperf that was built with one: ten classes in a line.
+	netperfClasses = regexp.MustCompile(`^((?:UNIT|TEN|HUNDRED)_(?:NSEC|USEC|MSEC|SEC)S?) *((?:: *\d+)+) *$`)
+	netperfBeyond  = regexp.MustCompile(`^(>\d+_\w+|HIST_TOTAL) *: *(\d+) *$`)
+	netperfKey     = regexp.MustCompile(`^([A-Z][A-Z0-9_]*)=(.*)$`)
 )
 
 // netperfRates are the units of netperf's option -f, in B/s.
@@ -147,6 +150,18 @@ func (t *netperfText) line(line string) error {
 	if m := netperfUnit.FindStringSubmatch(line); m != nil {
 		t.unit = m[1]
 	}
+	if m := netperfClasses.FindStringSubmatch(line); m != nil {
+		t.histogram(m[1], m[2])
+		return nil
+	}
+	if m := netperfBeyond.FindStringSubmatch(line); m != nil {
+		name := "latencies"
+		if m[1] != "HIST_TOTAL" {
+			name = "latencies " + strings.ToLower(strings.ReplaceAll(m[1], "_", " "))
+		}
+		t.r.add(name, t.r.number(m[2]), "1", "")
+		return nil
+	}
 	if m := netperfKey.FindStringSubmatch(line); m != nil {
 		t.keys = true
 		return t.key(m[1], m[2])
@@ -188,6 +203,16 @@ func (t *netperfText) line(line string) error {
 	}
 	t.head = append(t.head, line)
 	return nil
+}
+
+// histogram adds the counts of a line of the histogram. A class is named by its lower end.
+func (t *netperfText) histogram(row, counts string) {
+	scale, unit, _ := strings.Cut(strings.TrimSuffix(row, "S"), "_")
+	width := map[string]int{"UNIT": 1, "TEN": 10, "HUNDRED": 100}[scale]
+	unit = map[string]string{"NSEC": "ns", "USEC": "us", "MSEC": "ms", "SEC": "s"}[unit]
+	for i, word := range strings.Split(counts, ":")[1:] {
+		t.r.add("latencies from "+strconv.Itoa(i*width)+" "+unit, t.r.number(strings.TrimSpace(word)), "1", "")
+	}
 }
 
 // add adds a figure. The unit of rates is only known at the end of the report, if it is in a key.

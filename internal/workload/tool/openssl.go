@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 // and +DTP announce a measurement, +R has what was counted, and +F has the rates. With -multi, "Got: "
 // precedes what one process found.
 var (
+	opensslIs     = regexp.MustCompile(`(?m)^(?:OpenSSL (\d\S+)|version: (\S+))`)
 	opensslSizes  = regexp.MustCompile(`^type +((?:\d+ bytes *)+)$`)
 	opensslHeader = regexp.MustCompile(`^ {10,}([a-z]+(?: +[a-z.]+(?:/s)?)*/s) *$`)
 	opensslRates  = regexp.MustCompile(`^(\S.*?) +((?:\d+\.\d+k? *)+)$`)
@@ -62,6 +64,9 @@ type opensslSpeed struct {
 func readOpenssl(text string, r *Report) error {
 	if err := r.refused(text); err != nil {
 		return err
+	}
+	if m := opensslIs.FindStringSubmatch(text); m != nil {
+		r.Version = cmp.Or(m[1], m[2])
 	}
 	s := opensslSpeed{r: r, rate: "B/s of CPU time", named: map[string][]string{}, rated: map[string]int{}}
 	if strings.Contains(text, "You have chosen to measure elapsed time") {

@@ -14,8 +14,11 @@ var (
 	redisTest   = regexp.MustCompile(`^====== (.+) ======$`)
 	redisQuiet  = row(`^(.+): ([\d.]+) requests per second, p50=([\d.]+) msec *$`, label,
 		column{"%1: rate", "1/s", Higher}, column{"%1: p50", "ms", Lower})
-	redisMeans = []string{"mean", "min", "p50", "p95", "p99", "max"}
-	redisHead  = `"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms",` +
+	// redisRate are the lines of -q of version 6.0 and before.
+	redisRate   = figures(`^ *(\S.*?): ([\d.]+) requests per second *$`, "%1: rate", "1/s", Higher)
+	redisMeans  = []string{"mean", "min", "p50", "p95", "p99", "max"}
+	redisOldCSV = regexp.MustCompile(`(?m)^"([^"]+)","([\d.]+)"$`)
+	redisHead   = `"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms",` +
 		`"max_latency_ms"`
 	// redisTable are the lines below a test's name; its name stands before theirs.
 	redisTable = []figureLine{
@@ -25,6 +28,10 @@ var (
 		figures(`^  threads: (\d+)$`, "threads", "1", ""),
 		row(`^([\d.]+)% <= ([\d.]+) milliseconds \(cumulative count (\d+)\)$`, label, column{"%1%", "ms", Lower},
 			column{"requests within %2 ms", "1", ""}),
+		// Of version 6.0 and before.
+		row(`^([\d.]+)% <= ([\d.]+) milliseconds$`, column{"requests within %2 ms", "%", Higher}, label),
+		figures(`^([\d.]+) requests per second$`, "rate", "1/s", Higher),
+		figures(`^  keep alive: (\d+)$`, "keep alive", "1", ""),
 		figures(`^  throughput summary: ([\d.]+) requests per second$`, "rate", "1/s", Higher),
 		row(`^ +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)$`, redisColumns()...),
 	}
@@ -51,7 +58,14 @@ func readRedis(text string, r *Report) error {
 	if _, table, ok := strings.Cut(text, redisHead+"\n"); ok {
 		return redisCSV(table, r)
 	}
-	if err := addFigures(r, text, []figureLine{redisQuiet}); err != nil {
+	if old := redisOldCSV.FindAllStringSubmatch(text, -1); old != nil {
+		for _, m := range old {
+			r.add(quoteless(m[1])+": rate", r.number(m[2]), "1/s", Higher)
+		}
+		r.Version = "6.0 or before"
+		return nil
+	}
+	if err := addFigures(r, text, []figureLine{redisQuiet, redisRate}); err != nil {
 		return err
 	}
 	for i, section := range redisSections(text) {
@@ -59,12 +73,16 @@ func readRedis(text string, r *Report) error {
 			continue
 		}
 		name, rest, _ := strings.Cut(section, "\n")
-		part := &Report{Tool: r.Tool}
+		part := r.part()
 		if err := addFigures(part, rest, redisTable); err != nil {
 			return err
 		}
 		test := redisTest.FindStringSubmatch(name)[1]
-		for _, wanted := range []string{"requests", "clients", "100.000%", "rate", "max"} {
+		all := []string{"requests", "clients", "100.000%", "rate", "max"}
+		if part.Version = "6.2 or later"; !strings.Contains(rest, "cumulative") && !strings.Contains(rest, "summary:") {
+			part.Version, all = "6.0 or before", []string{"requests", "clients", "rate"}
+		}
+		for _, wanted := range all {
 			if len(part.All(wanted)) == 0 {
 				return redisCut(test)
 			}

@@ -14,8 +14,8 @@ var unixbenchLines = lines(lineTool{regexp.MustCompile(`(?m)^(?:.*\*\*\* (?:Erro
 	figures(`^(\w.*?\S) {2,}([\d.]+) +[\d.]+ +[\d.]+$`, "%1: baseline", "as printed", Higher),
 	figures(`^(\w.*?\S) {2,}[\d.]+ +([\d.]+) +[\d.]+$`, "%1", "as printed", Higher),
 	figures(`^(\w.*?\S) {2,}[\d.]+ +[\d.]+ +([\d.]+)$`, "%1: index", "index", Higher),
-	figures(`^System Benchmarks Index Score.*? +([\d.]+)$`, "index", "index", Higher),
-	row(`^(\w.*?\S) {2,}([\d.]+) (\w+) +\(([\d.]+) s, (\d+) samples?\)$`, label, column{"%1, %3", "as printed", Higher},
+	figures(`^(?:System Benchmarks Index Score.*?|     FINAL SCORE) +([\d.]+)$`, "index", "index", Higher),
+	row(`^(\w.*?\S) {2,}([\d.]+) (\w+) +\(([\d.]+) s(?:ecs)?, (\d+) samples?\)$`, label, column{"%1, %3", "as printed", Higher},
 		label, column{"%1: time", "s", Lower}, column{"%1: samples", "1", ""}),
 	figures(`^(Write|Read|Copy) done: (\d+) in \d`, "%1: done", "256 B", ""),
 	figures(`^(Write|Read|Copy) done: \d+ in (\d+\.\d+), `, "%1: time", "s", Lower),
@@ -35,6 +35,7 @@ var unixbenchLines = lines(lineTool{regexp.MustCompile(`(?m)^(?:.*\*\*\* (?:Erro
 
 var (
 	unixbenchRun   = regexp.MustCompile(`(?m)^Benchmark Run: .*\n.*; running (\d+) parallel cop(?:y|ies) of tests$`)
+	unixbenchFour  = regexp.MustCompile(`BYTE UNIX Benchmarks \(Version (4\.[\d.]+)\)`)
 	unixbenchPlan  = regexp.MustCompile(`(?m)^(\d+) x \w.*$`)
 	unixbenchDone  = regexp.MustCompile(`(?m)^(?:Write|Read|Copy) done: \d+ in \d+\.\d+, score \d+$`)
 	unixbenchScore = regexp.MustCompile(`(?m)^System Benchmarks Index Score.*? \d+\.\d+$`)
@@ -49,6 +50,16 @@ func readUnixbench(text string, r *Report) error {
 			len(at))
 	}
 	if len(at) == 0 {
+		if m := unixbenchFour.FindStringSubmatch(text); m != nil && strings.Contains(text, "samples)") {
+			r.Version = m[1]
+			if err := unixbenchLines(text, r); err != nil {
+				return err
+			}
+			if len(r.All("index")) == 0 {
+				return r.doubt(fault.Guestf("the output of UnixBench has no line \"FINAL SCORE\": it is cut off, or the tests have no index"))
+			}
+			return nil
+		}
 		if strings.Contains(text, "BYTE UNIX Benchmarks (Version") {
 			return fault.Guestf("the output of UnixBench has no results: it is cut off")
 		}
@@ -72,18 +83,22 @@ func readUnixbench(text string, r *Report) error {
 			end = at[i+1][0]
 		}
 		section := text[m[0]:end]
-		of := Report{Tool: r.Tool}
-		if err := unixbenchLines(section, &of); err != nil {
+		of := r.part()
+		if err := unixbenchLines(section, of); err != nil {
 			return err
 		}
 		if !unixbenchScore.MatchString(section) {
-			return fault.Guestf("the output of UnixBench has no line \"System Benchmarks Index Score\": it is cut off")
+			err := fault.Guestf("the output of UnixBench has no line \"System Benchmarks Index Score\": it is cut off, or the " +
+				"tests have no index")
+			if err := r.doubt(err); err != nil || len(of.Figures) == 0 {
+				return err
+			}
 		}
 		prefix := ""
 		if copies := text[m[2]:m[3]]; copies != "1" && len(at) > 1 {
 			prefix = copies + " copies: "
 		}
-		r.include(prefix, &of)
+		r.include(prefix, of)
 	}
 	return nil
 }

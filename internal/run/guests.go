@@ -27,11 +27,12 @@ type guest struct {
 	machine    *system.Machine     // nil: the guest must be created
 	id         int64               // of the guest in the store
 	generation int
-	failed     int             // starts in a row that the guest failed
-	gaveUp     string          // why it is not started again
-	weighed    map[string]bool // workloads with a known memory use, from any machine
-	dirty      bool            // a trial left files on the data volume
-	worked     bool            // the guest has finished a trial
+	failed     int              // starts in a row that the guest failed
+	gaveUp     string           // why it is not started again
+	weighed    map[string]bool  // workloads with a known memory use, from any machine
+	dirty      bool             // a trial left files on the data volume that nobody needs
+	keeps      map[string]int64 // files on the data volume for later trials: name to bytes
+	worked     bool             // the guest has finished a trial
 }
 
 // name describes the guest in messages.
@@ -236,13 +237,41 @@ func (r *runner) started(g *guest, d time.Duration) {
 	}
 }
 
+// room is how many bytes of the data volume trials may fill: a tenth is left to the file system itself.
+func (g *guest) room() int64 { return g.Flavor.DiskBytes * 9 / 10 }
+
+// keep notes the files that the next trial leaves for later ones. If its own files do not fit beside those that other
+// workloads have left, the volume must be emptied first.
+func (g *guest) keep(w *workload.Workload, size int64) {
+	var kept workload.Kept
+	if w.Keeps != nil {
+		kept = w.Keeps(size)
+	}
+	var need int64
+	if w.DiskBytes != nil {
+		need = w.DiskBytes(size)
+	}
+	for name, bytes := range g.keeps {
+		if name != kept.Name {
+			need += bytes
+		}
+	}
+	g.dirty = g.dirty || len(g.keeps) > 0 && need > g.room()
+	if g.dirty || g.keeps == nil {
+		g.keeps = map[string]int64{}
+	}
+	if kept.Name != "" {
+		g.keeps[kept.Name] = kept.Bytes
+	}
+}
+
 // drop ends the guest, if there is one.
 func (g *guest) drop() error {
 	if g.machine == nil {
 		return nil
 	}
 	m := g.machine
-	g.machine, g.dirty = nil, false
+	g.machine, g.dirty, g.keeps = nil, false, nil
 	if err := m.Close(); err != nil {
 		return fmt.Errorf("ending the guest of %s: %w", g.name(), err)
 	}
@@ -315,8 +344,8 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 		return 0, nil, err
 	}
 	largest := w.MaxSize
-	if w.DiskBytes != nil { // a tenth of the volume is left to the file system itself
-		for largest > w.MinSize && w.DiskBytes(largest) > g.Flavor.DiskBytes*9/10 {
+	if w.DiskBytes != nil {
+		for largest > w.MinSize && w.DiskBytes(largest) > g.room() {
 			largest = max(w.MinSize, largest*9/10)
 		}
 	}

@@ -144,7 +144,13 @@ func inTurn(members []*member, do func(*member) error) error {
 // its member. An error is the host's or tare's.
 func (r *runner) execute(ctx context.Context, members []*member, w *workload.Workload, size int64, p purpose) error {
 	alone := len(members) == 1
-	if err := inTurn(members, func(m *member) error { return r.wake(ctx, m, alone) }); err != nil {
+	err := inTurn(members, func(m *member) error {
+		if working(m) || serving(m) {
+			m.guest.keep(w, size)
+		}
+		return r.wake(ctx, m, alone)
+	})
+	if err != nil {
 		return err
 	}
 	stop, err := r.disturb(ctx, membersOf(members, stressing), membersOf(members, answering))
@@ -165,7 +171,7 @@ func (r *runner) execute(ctx context.Context, members []*member, w *workload.Wor
 	return inTurn(members, func(m *member) error { return m.guest.machine.Freeze(ctx) })
 }
 
-// wake thaws a guest, cleans it if necessary, and reads its clock.
+// wake thaws a guest, empties its data volume if necessary, and reads its clock.
 func (r *runner) wake(ctx context.Context, m *member, alone bool) (err error) {
 	machine := m.guest.machine
 	if err := machine.Thaw(ctx); err != nil {

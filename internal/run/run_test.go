@@ -214,3 +214,44 @@ func TestSingleLatencies(t *testing.T) {
 		t.Error("a failed trial has latencies")
 	}
 }
+
+// TestKeptFilesNeedRoom: the volume of a guest is emptied when a trial's own files do not fit beside those that others
+// have left, and only then; a new machine of the guest has none.
+func TestKeptFilesNeedRoom(t *testing.T) {
+	g := &guest{}
+	g.Flavor.DiskBytes = 1000
+	takes := func(name string, bytes int64) *workload.Workload {
+		w := &workload.Workload{DiskBytes: func(int64) int64 { return bytes + 10 }}
+		if name != "" {
+			w.Keeps = func(int64) workload.Kept { return workload.Kept{Name: name, Bytes: bytes} }
+		}
+		return w
+	}
+	for i, step := range []struct {
+		w     *workload.Workload
+		empty bool
+	}{
+		{takes("file", 400), false},
+		{takes("file", 400), false}, // the same file, of another workload
+		{takes("", 480), false},
+		{takes("", 500), true},
+		{takes("", 500), false},
+		{takes("file", 400), false},
+		{takes("other", 300), false},
+		{takes("third", 300), true},
+		{takes("", 600), true},
+		{takes("", 2000), false}, // never fits; there is nothing to remove
+	} {
+		g.keep(step.w, 1)
+		if g.dirty != step.empty {
+			t.Errorf("trial %d: emptied is %v; it keeps %v", i, g.dirty, g.keeps)
+		}
+		g.dirty = false // as wake does
+	}
+	g.keep(takes("file", 400), 1)
+	g.dirty = true // a trial failed
+	g.keep(takes("", 880), 1)
+	if len(g.keeps) != 0 {
+		t.Errorf("an emptied volume keeps %v", g.keeps)
+	}
+}

@@ -171,6 +171,10 @@ type Workload struct {
 	// DiskBytes returns the space that a trial of this size needs on the data
 	// volume; nil: none.
 	DiskBytes func(size int64) int64
+	// Keeps returns the files that a trial of this size leaves on the data volume for later trials of the same guest;
+	// nil: none. The trial checks the files that it finds, and makes those anew that are missing or not whole.
+	// DiskBytes includes them.
+	Keeps func(size int64) Kept
 	// WrittenBytes returns how much the timed steps of a trial of this size write
 	// to the data volume; nil: nothing, or not known.
 	WrittenBytes func(size int64) int64
@@ -226,6 +230,12 @@ type Workload struct {
 	// Packets returns what a trial that Evaluate has accepted says about the packets that the measured side sent to the
 	// serving side; nil: it counts none.
 	Packets func(results []StepResult) (Packets, error)
+}
+
+// Kept are files that a trial leaves for later ones. Those of one name are the same files, whichever workload left them.
+type Kept struct {
+	Name  string
+	Bytes int64 // of all of them
 }
 
 // Kind says what a trial does, and so which probes it has.

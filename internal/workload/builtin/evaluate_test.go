@@ -109,9 +109,9 @@ func TestEvaluateRefuses(t *testing.T) {
 			[]string{"step run", "512 operations", "instead of 32"}},
 		{"other direction", "fio-randread", "run",
 			func(r *workload.StepResult) { r.Stdout = fixture(t, "fio/randwrite-2M-article.txt") }, []string{"--rw=randwrite"}},
-		{"full disk", "fio-randread", "layout", func(r *workload.StepResult) {
-			r.ExitCode, r.Stderr = 1, fixture(t, "fio/error-enospc-json.err")
-		}, []string{"step layout failed with exit status 1", "No space left on device"}},
+		{"full disk", "fio-randread", "files", func(r *workload.StepResult) {
+			r.ExitCode, r.Stderr = 1, []byte("dd: error writing 'tare-fio.1x67108864.direct.part': No space left on device\n")
+		}, []string{"step files failed with exit status 1", "No space left on device"}},
 		{"short operations", "fio-randread", "run", func(r *workload.StepResult) {
 			r.Stdout = bytes.Replace(r.Stdout, []byte(`"short_ios" : 0`), []byte(`"short_ios" : 2`), 1)
 		}, []string{"2 of fio's operations were short"}},

@@ -11,9 +11,25 @@ import (
 )
 
 const (
-	fioFile = "tare-fio.tmp"
+	// fioFile begins the names of all files.
+	fioFile = "tare-fio"
 	// fioMinFile spreads the operations of a small trial over the file.
 	fioMinFile = 64 << 20
+	// layFiles makes those of $2 files of $1 bytes, named $3.0, $3.1 and so on, that are missing, too short or full of
+	// holes; $4 are flags of dd, such as oflag=direct. A file gets its name when it is whole and on the disk. What the
+	// disk cannot compress to nothing is written: zeros may never reach it. File systems that copy on writing scatter
+	// a file that is written at random, so there each trial needs a new one.
+	layFiles = `set -e
+case $(stat -f -c %T .) in btrfs | zfs | bcachefs) rm -f "$3".* ;; esac
+for ((i = 0; i < $2; i++)); do
+	read -r size blocks unit < <(stat -c '%s %b %B' "$3.$i" 2>/dev/null) || size=0
+	((size == $1 && blocks * unit >= $1)) && continue
+	rm -f "$3.$i" "$3.part"
+	yes "$(head -c 48K /dev/urandom | base64 -w0)" 2>/dev/null |
+		dd of="$3.part" bs=2M count="$1" iflag=fullblock,count_bytes $4 conv=fsync status=none
+	mv "$3.part" "$3.$i"
+	sync -f .
+done`
 )
 
 // fioWork is a pattern of reads or writes: a fixed number of operations, on each
@@ -28,6 +44,10 @@ type fioWork struct {
 func (f fioWork) reads() bool  { return direction(f.rw) == "read" }
 func (f fioWork) random() bool { return f.rw == "randread" || f.rw == "randwrite" }
 
+// keeps reports whether later trials use the same files. They must find the same state of the page cache as the trial
+// that made the files: reads drop it, and direct writes bypass it.
+func (f fioWork) keeps() bool { return f.reads() || f.random() && f.direct }
+
 // file returns the size of each thread's file.
 func (f fioWork) file(size int64) int64 {
 	if f.random() {
@@ -36,24 +56,48 @@ func (f fioWork) file(size int64) int64 {
 	return size * f.block
 }
 
+// kept returns the files of all threads.
+func (f fioWork) kept(size int64) workload.Kept {
+	k := workload.Kept{Name: fioFile + "." + decimal(f.threads) + "x" + decimal(f.file(size)), Bytes: f.threads * f.file(size)}
+	if f.direct {
+		k.Name += ".direct"
+	}
+	return k
+}
+
 func (f fioWork) steps(size int64) []workload.Step {
-	files := []string{"--filename=" + fioFile}
-	if f.threads > 1 {
-		files = []string{"--directory=.", "--filename_format=" + fioFile + ".$jobnum"}
+	name := fioFile + ".tmp"
+	if f.keeps() {
+		name = f.kept(size).Name
 	}
 	fio := func(args ...string) []string {
-		base := append([]string{"fio", "--name=tare"}, files...)
-		base = append(base, "--size="+strconv.FormatInt(f.file(size), 10), "--bs="+byteWords(f.block),
-			"--direct="+map[bool]string{true: "1", false: "0"}[f.direct], "--ioengine=sync", "--iodepth=1", "--thread",
-			"--numjobs="+strconv.FormatInt(f.threads, 10), "--group_reporting", "--output-format=json+")
+		base := []string{"fio", "--name=tare", "--directory=.", "--filename_format=" + name + ".$jobnum",
+			"--size=" + decimal(f.file(size)), "--bs=" + byteWords(f.block),
+			"--direct=" + map[bool]string{true: "1", false: "0"}[f.direct], "--ioengine=sync", "--iodepth=1", "--thread",
+			"--numjobs=" + decimal(f.threads), "--group_reporting", "--output-format=json+"}
+		if f.direct {
+			// Otherwise fio spends 0.15 s of each start on a test of the CPU's own clock.
+			base = append(base, "--clocksource=clock_gettime")
+		}
 		return append(base, args...)
 	}
-	remove := "rm -f " + fioFile + "*"
-	s := []workload.Step{{Name: "prepare", Argv: bash(remove)}}
-	if f.reads() || f.random() {
-		s = append(s, workload.Step{Name: "layout", Argv: fio("--rw=write", "--end_fsync=1")})
+	remove := "rm -f " + fioFile + ".tmp.*"
+	var s []workload.Step
+	switch {
+	case f.keeps():
+		flags := ""
+		if f.direct {
+			flags = "oflag=direct"
+		}
+		s = append(s, workload.Step{Name: "files", Argv: bash(layFiles, "fio", decimal(f.file(size)), decimal(f.threads), name,
+			flags)})
+	case f.random():
+		s = append(s, workload.Step{Name: "prepare", Argv: bash(remove)},
+			workload.Step{Name: "layout", Argv: fio("--rw=write", "--end_fsync=1")})
+	default:
+		s = append(s, workload.Step{Name: "prepare", Argv: bash(remove)})
 	}
-	run := []string{"--rw=" + f.rw, "--io_size=" + strconv.FormatInt(size*f.block, 10)}
+	run := []string{"--rw=" + f.rw, "--io_size=" + decimal(size*f.block)}
 	if f.random() {
 		run = append(run, "--randrepeat=1")
 	}
@@ -61,13 +105,20 @@ func (f fioWork) steps(size int64) []workload.Step {
 	if !f.reads() {
 		s = append(s, workload.Step{Name: "flush", Argv: []string{"sync", "-f", "."}, Timed: true})
 	}
-	return append(s, workload.Step{Name: "clean", Argv: bash(remove + " && sync -f .")})
+	if !f.keeps() {
+		s = append(s, workload.Step{Name: "clean", Argv: bash(remove + " && sync -f .")})
+	}
+	return s
 }
 
 // workload completes w with fio's figures of its only direction.
 func (f fioWork) workload(w *workload.Workload) *workload.Workload {
 	w.Source = "fio (fio)"
-	w.Programs, w.Packages = []string{"bash", "fio", "rm", "sync"}, []string{"bash", "coreutils", "fio"}
+	w.Programs = []string{"base64", "bash", "dd", "fio", "head", "mv", "rm", "stat", "sync", "yes"}
+	w.Packages = []string{"bash", "coreutils", "fio"}
+	if f.keeps() {
+		w.Keeps = f.kept
+	}
 	w.ReadsBack, w.Steps = f.reads(), f.steps
 	side := direction(f.rw) + " "
 	w.Metrics = []workload.Metric{

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -77,7 +78,14 @@ func TestRealTools(t *testing.T) {
 				checkComplete(t, w, m)
 				t.Logf("%v", m)
 			}
+			var kept workload.Kept
+			if w.Keeps != nil {
+				kept = w.Keeps(size)
+			}
 			left, err := os.ReadDir(dir)
+			left = slices.DeleteFunc(left, func(f os.DirEntry) bool {
+				return kept.Name != "" && strings.HasPrefix(f.Name(), kept.Name)
+			})
 			if err != nil || len(left) != 0 {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
@@ -151,4 +159,60 @@ func fakeKernel(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return src
+}
+
+// TestKeptFiles destroys the files that a trial left, in each way that a later trial must notice.
+func TestKeptFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs real tools")
+	}
+	w, err := mustGet(t, "tio-seqread").With("tio-seqread", map[string]string{"threads": "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, size := t.TempDir(), w.MinSize
+	kept := w.Keeps(size)
+	files := w.Steps(size)[:1]
+	lay := func() (made []time.Time) {
+		if rs := runSteps(t, dir, files); rs[0].ExitCode != 0 {
+			t.Fatalf("%s", rs[0].Stderr)
+		}
+		var sum int64
+		for i := range 2 {
+			f, err := os.Stat(fmt.Sprintf("%s/%s.%d", dir, kept.Name, i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, sum = append(made, f.ModTime()), sum+f.Size()
+		}
+		if sum != kept.Bytes {
+			t.Errorf("the files have %d bytes, not %d", sum, kept.Bytes)
+		}
+		return made
+	}
+	before := lay()
+	if again := lay(); !slices.Equal(before, again) {
+		t.Errorf("whole files were made again")
+	}
+	first := fmt.Sprintf("%s/%s.0", dir, kept.Name)
+	for what, destroy := range map[string]func() error{
+		"missing": func() error { return os.Remove(first) },
+		"short":   func() error { return os.Truncate(first, 4096) },
+		"a hole": func() error {
+			return errors.Join(os.Truncate(first, 0), os.Truncate(first, kept.Bytes/2))
+		},
+		"half laid": func() error { return os.Rename(first, fmt.Sprintf("%s/%s.part", dir, kept.Name)) },
+	} {
+		before := lay()
+		if err := destroy(); err != nil {
+			t.Fatal(err)
+		}
+		after := lay()
+		if after[0].Equal(before[0]) || !after[1].Equal(before[1]) {
+			t.Errorf("%s: made %v, then %v", what, before, after)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+			t.Errorf("%s: left are %v, %v", what, left, err)
+		}
+	}
 }

@@ -54,7 +54,7 @@ func TestDevices(t *testing.T) {
 	for _, c := range []struct{ flag, want string }{
 		{"", "holds ext4 named photos"}, {full + "0", "no flavor of campaign devices has this device"},
 	} {
-		args := []string{"run", file, "--out", run}
+		args := []string{"run", "--yes", file, "--out", run}
 		if c.flag != "" {
 			args = append(args, "--destroy", full, "--destroy", c.flag)
 		}
@@ -66,7 +66,7 @@ func TestDevices(t *testing.T) {
 		!strings.Contains(string(out), "photos") {
 		t.Fatalf("what was there is gone: %v, %s", err, out)
 	}
-	if r := alone(t, dir, "run", file, "--out", run, "--destroy", full); r.status != 0 {
+	if r := alone(t, dir, "run", "--yes", file, "--out", run, "--destroy", full); r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
 	for _, trial := range exported(t, run).Trials {

@@ -33,7 +33,7 @@ func TestFill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, dir, "d.yaml", strings.Replace(fillCampaign, "MOST", strconv.Itoa(most), 1))
-	r := tare(t, dir, "run", "d.yaml", "--out", "d.tare")
+	r := tare(t, dir, "run", "--yes", "d.yaml", "--out", "d.tare")
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
@@ -74,7 +74,7 @@ func TestFillTooLittleMemory(t *testing.T) {
 	text := strings.Replace(fillCampaign, "MOST", "6", 1)
 	text = strings.Replace(text, "memory_left: 256", "memory_left: "+strconv.FormatInt(available>>20+available>>22, 10), 1)
 	write(t, dir, "d.yaml", text)
-	r := tare(t, dir, "run", "d.yaml", "--out", "d.tare")
+	r := tare(t, dir, "run", "--yes", "d.yaml", "--out", "d.tare")
 	if r.status != 0 && r.status != exitFailed {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}

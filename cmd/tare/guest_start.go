@@ -16,6 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/keeper"
 	"github.com/tare-bench/tare/internal/model"
@@ -28,6 +29,7 @@ type guestFlags struct {
 	name, target, copyOf string
 	flavors, options     []string
 	destroy              []string
+	yes                  bool
 }
 
 func (f *guestFlags) add(c *cobra.Command) {
@@ -53,6 +55,7 @@ owns the guest. When the keeper ends, for whatever reason, the whole guest is re
 		Args: cobra.ExactArgs(1),
 	}
 	f.add(c)
+	yesFlag(c, &f.yes)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return startGuest(cmd, o, f, args) }
 	return c
 }
@@ -60,6 +63,7 @@ owns the guest. When the keeper ends, for whatever reason, the whole guest is re
 func newGuestClone(o *options) *cobra.Command {
 	var name string
 	var destroy []string
+	var yes bool
 	c := &cobra.Command{
 		Use:   "clone GUEST",
 		Short: "Start another guest of the same system and flavor, with a copy of its data",
@@ -71,12 +75,14 @@ guest until the clone is up.`,
 	}
 	c.Flags().StringVar(&name, "name", "", "name of the clone (default: the name of the system)")
 	c.Flags().StringArrayVar(&destroy, "destroy", nil, "a block device of the flavor whose contents may be destroyed")
+	yesFlag(c, &yes)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		from, err := keeper.Find(args[0])
 		if err != nil {
 			return err
 		}
-		return startGuest(cmd, o, guestFlags{name: name, copyOf: from.Name, destroy: destroy}, []string{from.System})
+		return startGuest(cmd, o, guestFlags{name: name, copyOf: from.Name, destroy: destroy, yes: yes},
+			[]string{from.System})
 	}
 	return c
 }
@@ -85,6 +91,13 @@ guest until the clone is up.`,
 func startGuest(cmd *cobra.Command, o *options, f guestFlags, args []string) error {
 	if os.Getuid() != 0 {
 		return fault.WithRemedy(fault.Hostf("creating guests, mounts and control groups needs root"), "sudo tare guest …")
+	}
+	if d := (experiment.Disturbance{Residents: host.Read(host.Options{}).Residents}); len(d.Residents) > 0 {
+		err := disturb(cmd, f.yes, d.Who()+
+			"Until it is removed, the guest takes from them at most the CPUs, memory and disk of its flavor.\n")
+		if err != nil {
+			return err
+		}
 	}
 	if _, err := image.Open(experiment.ImageDir(o.stateDir)); errors.Is(err, image.ErrNotBuilt) {
 		if _, err := experiment.BuildImage(cmd.Context(), o.stateDir, image.Base(), showStep); err != nil {

@@ -38,6 +38,9 @@ func TestGuest(t *testing.T) {
 	}()
 	do := func(status int, want string, args ...string) {
 		t.Helper()
+		if args[0] == "start" || args[0] == "clone" {
+			args = append(args, "--yes") // whoever else lives here
+		}
 		r := tare(t, t.TempDir(), append([]string{"guest"}, args...)...)
 		if out := r.stdout + r.stderr; r.status != status || !strings.Contains(out, want) {
 			t.Fatalf("guest %q: status %d, want %d and %q:\n%s", args, r.status, status, want, out)
@@ -103,7 +106,7 @@ func TestGuestKilled(t *testing.T) {
 		"native": "disk=64MiB,network=bridged",
 	} {
 		t.Run(system, func(t *testing.T) {
-			r := tare(t, t.TempDir(), "guest", "start", system, "--flavor", flavor)
+			r := tare(t, t.TempDir(), "guest", "start", "--yes", system, "--flavor", flavor)
 			if r.status != 0 && strings.Contains(r.stderr, "not installed") {
 				t.Skip(r.stderr)
 			} else if r.status != 0 {

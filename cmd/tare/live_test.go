@@ -33,7 +33,7 @@ func TestCap(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
 	write(t, dir, "cap.yaml", capCampaign)
-	r := tare(t, dir, "run", "cap.yaml", "--out", "cap.tare")
+	r := tare(t, dir, "run", "--yes", "cap.yaml", "--out", "cap.tare")
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
@@ -119,7 +119,7 @@ func killAndResume(t *testing.T, most int) (kills int) {
 	t.Helper()
 	dir := t.TempDir()
 	run := filepath.Join(dir, "kill.tare")
-	args := []string{"run", write(t, dir, "kill.yaml", killCampaign), "--out", run}
+	args := []string{"run", "--yes", write(t, dir, "kill.yaml", killCampaign), "--out", run}
 	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	complete := false
 	for kills < most && !complete {
@@ -154,7 +154,7 @@ func killAndResume(t *testing.T, most int) (kills int) {
 		}
 		// A kill before the file exists leaves nothing to resume.
 		if r := tare(t, dir, "show", run); r.status == 0 {
-			args = []string{"resume", run}
+			args = []string{"resume", "--yes", run}
 		} else if !strings.Contains(r.stderr, "no such run") && !strings.Contains(r.stderr, "is empty") &&
 			!strings.Contains(r.stderr, "not a run of tare") {
 			t.Fatalf("show: status %d\n%s", r.status, r.stderr)
@@ -196,7 +196,7 @@ func TestInterrupt(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "int.tare")
 	file := write(t, dir, "int.yaml", strings.Replace(killCampaign, "blocks: 3", "blocks: 1000", 1))
-	cmd := exec.Command(binary, "run", file, "--out", run)
+	cmd := exec.Command(binary, "run", "--yes", file, "--out", run)
 	// As from a terminal: the signal goes to the whole process group.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var out bytes.Buffer
@@ -213,7 +213,7 @@ func TestInterrupt(t *testing.T) {
 			t.Fatalf("no block was done:\n%s", out.String())
 		}
 	}
-	second := tare(t, dir, "run", file, "--out", filepath.Join(dir, "second.tare"))
+	second := tare(t, dir, "run", "--yes", file, "--out", filepath.Join(dir, "second.tare"))
 	if second.status != exitHost || !strings.Contains(second.stderr, "another tare measures") {
 		t.Errorf("a second tare: status %d: %s", second.status, second.stderr)
 	}

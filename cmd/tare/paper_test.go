@@ -99,7 +99,8 @@ func TestPaperRun(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
 	const name = "abclinuxu-xen-vs-kvm"
-	r := tare(t, dir, "paper", "run", "abclinuxu", "--table", "cpu.1", "--system", "lxc,runc", "--budget", "20s", "--out",
+	r := tare(t, dir, "paper", "run", "--yes",
+		"abclinuxu", "--table", "cpu.1", "--system", "lxc,runc", "--budget", "20s", "--out",
 		"cpu.tare", "--json")
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)

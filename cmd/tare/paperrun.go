@@ -25,6 +25,7 @@ type paperRunFlags struct {
 	repeat paper.RepeatOptions
 	budget time.Duration
 	dryRun bool
+	yes    bool
 	asJSON bool
 	out    string
 }
@@ -57,6 +58,7 @@ there is no figure. tare paper show NAME --run RUN prints these tables again.`,
 	c.Flags().DurationVar(&f.budget, "budget", 12*time.Minute,
 		"time limit of all campaigns together; each measures at least one block")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the scaled campaigns and their expected duration, and exit")
+	yesFlag(c, &f.yes)
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
 	outFlag(c, &f.out, "run file to write; with several campaigns, the name of each is appended (default NAME-DATE-TIME)")
 	c.RunE = inSandbox(o, func(cmd *cobra.Command, args []string) error { return runPaper(cmd, o, f, args[0]) })
@@ -115,7 +117,7 @@ func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Re
 		budget := max(time.Second, share(rep.Stages[i:], time.Until(end)))
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s, campaign %d of %d: %s\n", rep.Article.Document.Name, i+1, len(rep.Stages), s.Name)
 		err := quietly(cmd, func() error {
-			return runRequest(cmd, o, runFlags{out: path, budget: budget, yes: true, generated: true},
+			return runRequest(cmd, o, runFlags{out: path, budget: budget, yes: f.yes || i > 0, generated: true},
 				experiment.Request{Text: rep.Campaign(s, budget), File: rep.CampaignName(s)})
 		})
 		if e := addPaperRun(cmd.Context(), runs, path); err == nil {
@@ -126,7 +128,7 @@ func measurePaper(cmd *cobra.Command, o *options, f paperRunFlags, rep *paper.Re
 			fmt.Fprintf(cmd.ErrOrStderr(), "tare: %v\n", err)
 		}
 		failed = cmp.Or(failed, err)
-		if errors.Is(err, errIncomplete) { // interrupted: the user wants no more
+		if errors.Is(err, errIncomplete) || errors.Is(err, errDeclined) { // the user wants no more
 			break
 		}
 	}

@@ -26,7 +26,7 @@ func TestPatience(t *testing.T) {
 	said(t, tare(t, dir, "run", "c.yaml", "--out", run), exitHost, othersMeasure)
 	said(t, tare(t, dir, "run", "c.yaml", "--out", run, "--patience", "10ms"), exitHost, "waiting: "+othersMeasure)
 	for _, interrupted := range []bool{true, false} {
-		cmd := exec.Command(binary, "run", "c.yaml", "--out", run, "--patience", "1h")
+		cmd := exec.Command(binary, "run", "--yes", "c.yaml", "--out", run, "--patience", "1h")
 		cmd.Dir = dir
 		var out, rest bytes.Buffer
 		cmd.Stdout = &out

@@ -30,7 +30,7 @@ After=multi-user.target
 
 [Service]
 Type=exec
-ExecStart=%[1]s --state %[3]s resume --reboot --booted %[4]s %[2]s
+ExecStart=%[1]s --state %[3]s resume --yes --reboot --booted %[4]s %[2]s
 
 [Install]
 WantedBy=multi-user.target

@@ -41,7 +41,7 @@ func TestRebooter(t *testing.T) {
 	}
 	text, err := os.ReadFile(r.unit())
 	if err != nil || !strings.Contains(string(text),
-		` --state /var/lib/tare resume --reboot --booted xen "/srv/a b/100%%.tare"`+"\n") {
+		` --state /var/lib/tare resume --yes --reboot --booted xen "/srv/a b/100%%.tare"`+"\n") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if tool, err := exec.LookPath("systemd-analyze"); err == nil {

@@ -20,6 +20,7 @@ func newResume(o *options) *cobra.Command {
 	}
 	c.Flags().BoolVar(&f.reboot, "reboot", false, "reboot this machine when the run needs another boot")
 	c.Flags().BoolVar(&f.trust, "trust", false, "resume a run that was made elsewhere: its commands run as root")
+	yesFlag(c, &f.yes)
 	patienceFlag(c, &f.patience)
 	addDestroy(c, &f.destroy)
 	c.Flags().StringVar(&booted, "booted", "", "the boot that the host should be in")
@@ -52,6 +53,9 @@ func resume(cmd *cobra.Command, o *options, path, booted string, f runFlags) err
 		return err
 	}
 	defer e.Close()
+	if err := consent(cmd, f.yes, e); err != nil {
+		return err
+	}
 	fmt.Fprintf(cmd.OutOrStdout(), "resuming campaign %s, seed %d, in %s\n", e.Campaign.Name, e.Campaign.Seed, path)
 	return measure(cmd, e)
 }

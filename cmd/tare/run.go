@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -71,7 +70,7 @@ trial sizes and userland image are those of the given run.`,
 	c.Flags().DurationVar(&f.budget, "budget", 0, "time limit, such as 10m: no block begins that would exceed it")
 	c.Flags().StringVar(&f.like, "like", "", "take campaign, sizes and image from this run, with another seed")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and its expected duration, and exit")
-	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation before a long run")
+	yesFlag(c, &f.yes)
 	c.Flags().BoolVar(&f.trust, "trust", false,
 		"with --like: the run may have been made elsewhere; its commands run as root")
 	c.Flags().BoolVar(&f.reboot, "reboot", false,
@@ -158,6 +157,9 @@ func runRequest(cmd *cobra.Command, o *options, f runFlags, r experiment.Request
 		fmt.Fprintln(w, strings.TrimRight(e.Plan.Text(estimate), "\n"))
 		return nil
 	}
+	if err := consent(cmd, f.yes, e); err != nil {
+		return err
+	}
 	if err := confirm(cmd, f.yes, e.Plan, estimate); err != nil {
 		return err
 	}
@@ -226,12 +228,7 @@ func confirm(cmd *cobra.Command, yes bool, p *plan.Plan, e plan.Estimate) error 
 	if yes || e.Total < longRun || !isTerminal(os.Stdin) {
 		return nil
 	}
-	fmt.Fprint(cmd.OutOrStdout(), p.Text(e), "\nContinue? [y/N] ")
-	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return fault.Campaignf("not started")
-	}
-	return nil
+	return ask(cmd, p.Text(e))
 }
 
 func absolute(path string) string {

@@ -40,7 +40,7 @@ func TestScenarios(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
 	write(t, dir, "s.yaml", scenarioCampaign)
-	r := tare(t, dir, "run", "s.yaml", "--out", "s.tare")
+	r := tare(t, dir, "run", "--yes", "s.yaml", "--out", "s.tare")
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
@@ -117,7 +117,7 @@ scenarios:
   - {name: tight, guests: [2, 4], memory_left: %dMiB}
 blocks: 1
 `, info.Totalram*uint64(info.Unit)>>20-1))
-	r := tare(t, dir, "run", "s.yaml", "--out", "s.tare")
+	r := tare(t, dir, "run", "--yes", "s.yaml", "--out", "s.tare")
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}

@@ -72,7 +72,7 @@ func TestServices(t *testing.T) {
 	}
 	for name := range campaigns {
 		run := filepath.Join(dir, name+".tare")
-		if r := tareWithin(t, 20*time.Minute, dir, "run", name+".yaml", "--out", run); r.status != 0 {
+		if r := tareWithin(t, 20*time.Minute, dir, "run", "--yes", name+".yaml", "--out", run); r.status != 0 {
 			t.Errorf("%s: status %d\n%s%s", name, r.status, r.stdout, r.stderr)
 			continue
 		}

@@ -136,7 +136,7 @@ func soakGuests(t *testing.T, n *tally) {
 				for _, system := range systems {
 					name := "soak-" + system
 					for _, args := range [][]string{
-						{"guest", "start", system, "--name", name}, {"guest", "exec", name, "--", "true"}, {"guest", "rm", name},
+						{"guest", "start", "--yes", system, "--name", name}, {"guest", "exec", name, "--", "true"}, {"guest", "rm", name},
 					} {
 						if out, err := exec.Command(binary, args...).CombinedOutput(); err != nil {
 							t.Errorf("tare %s: %v: %s", strings.Join(args, " "), err, out)
@@ -186,7 +186,8 @@ func soakFault(t *testing.T, n *tally) {
 	inject := fmt.Sprintf("inject=%s:error=%s:when=%d", f.calls, errno[rand.IntN(len(errno))], 1+rand.IntN(300))
 	dir := t.TempDir()
 	campaign, run := write(t, dir, "fault.yaml", faultCampaign), filepath.Join(dir, "fault.tare")
-	cmd := exec.Command("strace", "-f", "-qq", "-o", "/dev/null", "-e", inject, binary, "run", campaign, "--out", run)
+	cmd := exec.Command("strace", "-f", "-qq", "-o", "/dev/null", "-e", inject, binary, "run", "--yes",
+		campaign, "--out", run)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
@@ -205,7 +206,7 @@ func soakFault(t *testing.T, n *tally) {
 	if err == nil {
 		return
 	}
-	if r := alone(t, dir, "resume", run); r.status != 0 && r.status != exitCampaign {
+	if r := alone(t, dir, "resume", "--yes", run); r.status != 0 && r.status != exitCampaign {
 		t.Errorf("%s; resumed: status %d\n%s", inject, r.status, r.stderr)
 	}
 }
@@ -219,7 +220,7 @@ func soakFull(t *testing.T, n *tally) {
 	}
 	defer syscall.Unmount(dir, syscall.MNT_DETACH)
 	run := filepath.Join(dir, "full.tare")
-	r := alone(t, dir, "run", write(t, t.TempDir(), "kill.yaml", killCampaign), "--out", run)
+	r := alone(t, dir, "run", "--yes", write(t, t.TempDir(), "kill.yaml", killCampaign), "--out", run)
 	n.Faults = 1
 	if r.status == 0 {
 		return
@@ -231,7 +232,7 @@ func soakFull(t *testing.T, n *tally) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, size(64<<10)); err != nil {
 		t.Fatal(err)
 	}
-	if r := alone(t, dir, "resume", run); r.status != 0 && r.status != exitCampaign {
+	if r := alone(t, dir, "resume", "--yes", run); r.status != 0 && r.status != exitCampaign {
 		t.Errorf("resumed when there was room: status %d\n%s", r.status, r.stderr)
 	}
 }

@@ -28,7 +28,8 @@ blocks: 2
 func TestStartPhases(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
-	r := alone(t, dir, "run", write(t, dir, "start.yaml", startCampaign), "--out", filepath.Join(dir, "start.tare"))
+	r := alone(t, dir, "run", "--yes",
+		write(t, dir, "start.yaml", startCampaign), "--out", filepath.Join(dir, "start.tare"))
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}

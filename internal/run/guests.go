@@ -88,10 +88,10 @@ func WithCPUs(f model.Flavor, slot int) (model.Flavor, error) {
 	return f, nil
 }
 
-// request is what the guest's driver is asked for. A neighbour gets the CPUs of the first guest, which it is
+// Placed returns the flavor of a guest with its CPUs. A neighbour gets the CPUs of the first guest, which it is
 // to disturb; one that is apart, and an end of a pair that differs from the arm's guests,
 // gets CPUs away from theirs.
-func (g *guest) request() (system.Request, error) {
+func Placed(g campaign.PlannedGuest) (model.Flavor, error) {
 	slot := g.Slot
 	switch {
 	case g.Partner, g.Apart:
@@ -99,7 +99,12 @@ func (g *guest) request() (system.Request, error) {
 	case g.Neighbour:
 		slot = 0
 	}
-	f, err := WithCPUs(g.Flavor, slot)
+	return WithCPUs(g.Flavor, slot)
+}
+
+// request is what the guest's driver is asked for.
+func (g *guest) request() (system.Request, error) {
+	f, err := Placed(g.PlannedGuest)
 	if g.Host {
 		return system.Request{Flavor: f}, err
 	}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestConsent: on a host that works for others, nothing is measured and no guest starts unless they may be disturbed.
+func TestConsent(t *testing.T) {
+	live(t)
+	service, err := net.Listen("tcp", "0.0.0.0:0") // other hosts could reach this test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer service.Close()
+	self := fmt.Sprintf("tare.test, TCP port %d\n", service.Addr().(*net.TCPAddr).Port)
+	dir := t.TempDir()
+	file, run := write(t, dir, "one.yaml", consentCampaign), filepath.Join(dir, "one.tare")
+
+	r := alone(t, dir, "run", file, "--out", run)
+	if r.status != exitCampaign {
+		t.Errorf("status %d:\n%s", r.status, r.stderr)
+	}
+	for _, want := range []string{self, "CPUs    ", "memory  128MiB\n", "disk    256MiB,", "caches  ", "time    ",
+		"to fix: add --yes"} {
+		if !strings.Contains(r.stderr, want) {
+			t.Errorf("no %q in:\n%s", want, r.stderr)
+		}
+	}
+	if _, err := os.Stat(run); err == nil {
+		t.Error("there is a run file")
+	}
+	r = tare(t, dir, "guest", "start", "native", "--flavor", "memory=64MiB,disk=64MiB")
+	if r.status != exitCampaign || !strings.Contains(r.stderr, self) {
+		t.Errorf("guest start: status %d:\n%s", r.status, r.stderr)
+	}
+	if r := alone(t, dir, "run", file, "--out", run, "--yes"); r.status != 0 || !strings.Contains(r.stderr, self) {
+		t.Errorf("--yes: status %d:\n%s", r.status, r.stderr)
+	}
+	if r := alone(t, dir, "resume", run); r.status != exitCampaign || !strings.Contains(r.stderr, self) {
+		t.Errorf("resume: status %d:\n%s", r.status, r.stderr)
+	}
+}
+
+const consentCampaign = `
+name: one
+flavors: {small: {vcpus: 1, memory: 64MiB, disk: 128MiB}}
+arms: [native]
+workloads: [{name: dd-read, size: 64}]
+blocks: 1
+`

@@ -50,7 +50,7 @@ var (
 )
 
 // fioWord is a number with its unit.
-const fioWord = `\d[\d.]*(?:[kKMGT]?i?B(?:/s)?|msec|[kKMG%])?`
+const fioWord = `\d[\d.]*(?:[kKMGT]?i?B(?:/s)?|msec|[kKMGT]i|[kKMG%])?`
 
 // fioTextReader reads the text line by line.
 type fioTextReader struct {
@@ -101,7 +101,7 @@ func (r *fioTextReader) read(line string) error {
 				return err
 			}
 		}
-		if r.open {
+		if r.open && !r.old {
 			return fault.Guestf("fio's output is incomplete before %s", Quote(line))
 		}
 		jobs, err := Number(m[2])
@@ -119,6 +119,9 @@ func (r *fioTextReader) read(line string) error {
 	}
 	if strings.HasPrefix(line, "Run status group") || strings.HasPrefix(line, "Disk stats") || !r.open && line == "" {
 		r.side, r.percent = "", ""
+		if r.old { // version 1 ends the figures of a job with nothing else
+			r.open = false
+		}
 		return nil
 	}
 	if len(r.runs) == 0 {
@@ -225,7 +228,7 @@ func (r *fioTextReader) detail(line, job string) error {
 		unit = of
 	}
 	switch {
-	case name == "lat" && len(m[1]) == 2: // the distribution
+	case name == "lat" && !strings.Contains(line, "min="): // the distribution
 		r.side, name, unit = "", "lat ("+unit+")", ""
 	case len(m[1]) == 2 || name == "submit" || name == "complete" || strings.HasPrefix(name, "issued rwt") || name == "latency":
 		r.side = ""
@@ -268,6 +271,11 @@ func (r *fioTextReader) pairs(name, unit, text string) error {
 					factor = two
 				}
 				if strings.HasSuffix(name, " bw") || suffix != printed {
+					of = "B/s"
+				}
+			case strings.HasSuffix(printed, "i"):
+				of, factor = "B", fioUnit[printed]
+				if m[1] == "bw" || m[1] == "range" {
 					of = "B/s"
 				}
 			case m[1] == "samples":

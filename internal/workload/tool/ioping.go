@@ -69,9 +69,9 @@ func readIoping(text string, r *Report) error {
 
 // iopingOperation is "" if the output does not say it: with -B and -p.
 func iopingOperation(text string) string {
-	read := strings.Contains(text, " read, ") || strings.Contains(text, " <<< ") ||
+	read := strings.Contains(text, " read, ") || strings.Contains(text, " <<< ") || strings.Contains(text, " from ") ||
 		strings.Contains(text, `"operation": "read"`)
-	wrote := strings.Contains(text, " written, ") || strings.Contains(text, " >>> ") ||
+	wrote := strings.Contains(text, " written, ") || strings.Contains(text, " >>> ") || strings.Contains(text, " bytes to ") || strings.Contains(text, " kb to ") ||
 		strings.Contains(text, `"operation": "write"`)
 	switch {
 	case read && wrote, strings.Contains(text, " requests completed in ") && !read && !wrote:

@@ -23,7 +23,7 @@ var withoutFigures = compiled(map[string][]string{
 		`^Control connection MSS.*$`, `^Time: .*$`, `^ *Cookie: .*$`, `^ *TCP MSS.*$`, `^Starting Test.*$`,
 		`^.*Target Bitrate.*$`, `^Setting UDP.*$`,
 		`^\w{3} \w{3} \d+ [\d:]+ \d{4} `, `(?s)"start":\s*\{.*?\n\t\},`, `"socket":\s*\d+`, `\[(?: *\d+)\]`, `test #\d`},
-	"lmbench": {`^"\w+=\w+`, `^\d+k\t`},
+	"lmbench": {`^\[.*\]$`, `^"\w+=\w+`, `^\d+k\t`},
 	"unixbench": {`^ +System -- .*$`, `^ +(?:Start|End) Benchmark Run: .*$`, `^ +BYTE UNIX Benchmarks.*$`, `^ +\d+ interactive users\.$`, `^ +[\d:]+ up .*$`, `^ +\S+ +\d+ +\d+ +\d+ +\d+% .*$`, `(?s)^.*?\nBenchmark Run:[^\n]*\n[^\n]*`, `(?s)\n-{20,}\nBenchmark Run:[^\n]*\n[^\n]*`,
 		`^(?:COUNT|TIME)\|.*$`, `^make.*$`},
 	"hyperfine": {`^Benchmark \d+: .*$`, `^  Warning: .*$`, `than '[^']*'`, `'[^']*' ran`, `^sleep [\d.]+,`,
@@ -58,7 +58,7 @@ var withoutFigures = compiled(map[string][]string{
 		`=netperf.*$`, `=[\w-]{36}$`, `^\w+,\w+,\w+.*\D9\dth.*$|Socket Type,.*$|Throughput,Throughput Units.*$`},
 	"openssl": {`^OpenSSL \d.*$`, `^\(C\) .*$`, `^(?:version|built on|options|compiler|CPUINFO):.*$`, `(?:\(.*\) copied|, [\d.]+ [kMGT]?B/s$)`, `^task \d`,
 		`^(?:Got: )?\+[FR]\d*:(?:\d+:)?`, `-pbkdf2`, `for 1s`, `^Forked child \d+$`, `in 1000s of`},
-	"fio": {`^fio-\d.*$`, `^\.\.\.$`, ` pid=\d+: .*$`, `"(?:fio version|timestamp\w*|time|job_start|groupid|eta|rw|bs|size|iodepth|numjobs|direct|io_size|\w*r` +
+	"fio": {`\([\d.]+[kMGT]?(?:-[\d.]+[kMGT]?)?\)`, `BW=[\d.]+[KMGT]?i`, `^fio-\d.*$`, `^\.\.\.$`, ` pid=\d+: .*$`, `"(?:fio version|timestamp\w*|time|job_start|groupid|eta|rw|bs|size|iodepth|numjobs|direct|io_size|\w*r` +
 		`untime_?|name|jobname|filename|percentile_list)" : .*$`,
 		`^.*\(g=\d+\): rw=.*$`, `^fio-3.*$`, `^Starting \d.*$`, `\(groupid=.*$`, `^Run status group \d+`,
 		`\([\d.]+[kMG]?B(?:/s)?(?:-[\d.]+[kMG]?B/s)?\)`,
@@ -75,7 +75,7 @@ var withoutFigures = compiled(map[string][]string{
 	"pgbench": {`^starting vacuum.*$`, `^transaction type: .*$`, `^pgbench \(.*$`, `^SQL script \d`, `/\d+ `, `: \d+/\d+$`, `\(100%\)`},
 	"redis-benchmark": {`^[\w ()]+: -?[\dnan.]+ *$`, `^.*: rps=.*$`, `^  (?:keep alive|host configuration|multi-thread).*$`, `^ +avg .*$`,
 		`"p\d+_latency_ms"`},
-	"sysbench": {`^Doing .*$`, `^Initializing.*$`, `^Threads started.*$`, `^Random number generator seed.*$`, `^\(last message repeated.*$`, `^sysbench .*$`, `^Maximum prime.*$`, `^Using Special.*$`, `^Maximum number.*$`, `^Memory .*$`,
+	"sysbench": {`^Primer numbers limit.*$`, `^Doing .*$`, `^Initializing.*$`, `^Threads started.*$`, `^Random number generator seed.*$`, `^\(last message repeated.*$`, `^sysbench .*$`, `^Maximum prime.*$`, `^Using Special.*$`, `^Maximum number.*$`, `^Memory .*$`,
 		`^(?:Number of threads|Prime numbers limit|Block size|Report|Debug|Target).*$`,
 		`^\d+ files, .*$`, `^.*total file size$`,
 		`^  (?:block size|total size):.*$`, `Periodic FSYNC.*$`, `^Read/Write ratio.*$`, `^Extra file.*$`, `^Running.*$`,

@@ -23,6 +23,7 @@ var lmbenchKinds = []figureLine{
 }
 
 var (
+	lmbenchIs    = regexp.MustCompile(`(?m)^\[LMBENCH_VER: (\S+)\]$`)
 	lmbenchNamed = regexp.MustCompile(`^"([A-Za-z][^\n=]*?)"? *$`)
 	lmbenchPair  = regexp.MustCompile(`^([\d.]+) ([\d.]+)$`)
 	// lmbenchMapping is a line of lat_mmap alone: it prints sizes with six decimals, and times of 10 us and more as whole
@@ -42,6 +43,9 @@ func readLmbench(text string, r *Report) error {
 	}
 	if line := lmbenchComma.FindString(text); line != "" {
 		return foreignLocale(text, line)
+	}
+	if m := lmbenchIs.FindStringSubmatch(text); m != nil {
+		r.Version = m[1]
 	}
 	kind, prefix, several := "", "", strings.Count("\n"+text, "\n\"") > 1
 	for line := range strings.SplitSeq(text, "\n") {

@@ -68,6 +68,9 @@ func readRedis(text string, r *Report) error {
 	if err := addFigures(r, text, []figureLine{redisQuiet, redisRate}); err != nil {
 		return err
 	}
+	if redisRate.line.MatchString(text) {
+		r.Version = "6.0 or before"
+	}
 	for i, section := range redisSections(text) {
 		if i == 0 {
 			continue

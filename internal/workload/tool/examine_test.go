@@ -1,0 +1,247 @@
+package tool
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/tare-bench/tare/internal/fault"
+)
+
+// examine returns what a tool's output says to a person.
+func examine(t *testing.T, name, text string) *Report {
+	t.Helper()
+	tool, ok := Get(name)
+	if !ok {
+		t.Fatal("no tool", name)
+	}
+	r, err := tool.Examine(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return r
+}
+
+// value returns the only figure of that name.
+func value(t *testing.T, r *Report, name string) Figure {
+	t.Helper()
+	f, err := r.One(name)
+	if err != nil {
+		t.Errorf("%v, of %v", err, r.Figures)
+	}
+	return f
+}
+
+// TestVersions: versions.yaml lists each output that people published, or that was written in the form of another
+// version, with its source; the reader finds the version.
+func TestVersions(t *testing.T) {
+	var index []struct{ Fixture, Version, Source, Says string }
+	if err := yaml.Unmarshal([]byte(fixture(t, "versions.yaml")), &index); err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, e := range index {
+		listed = append(listed, e.Fixture)
+		if e.Version == "" || e.Source == "" {
+			t.Errorf("%s has no version or no source", e.Fixture)
+		}
+		if r := examine(t, filepath.Dir(e.Fixture), fixture(t, e.Fixture)); r.Version != e.Says {
+			t.Errorf("%s: the version is %q, not %q", e.Fixture, r.Version, e.Says)
+		}
+	}
+	for _, pattern := range []string{"testdata/*/published-*.txt", "testdata/*/form-*.txt"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, file := range files {
+			if name := strings.TrimPrefix(file, "testdata/"); !slices.Contains(listed, name) {
+				t.Errorf("versions.yaml does not list %s", name)
+			}
+		}
+	}
+}
+
+// TestPrintedNumbers: a converted figure has no noise of binary numbers, and keeps what the tool printed.
+func TestPrintedNumbers(t *testing.T) {
+	r := examine(t, "wrk", fixture(t, "wrk/form-errors-none.txt"))
+	if f := value(t, r, "Latency of a thread"); f.Value != 0.00021837 || f.Unit != "s" || f.Printed != "218.37us" {
+		t.Errorf("%+v", f)
+	}
+	if f := value(t, r, "percentile 50"); f.Value != 0.0002 || f.Printed != "200.00us" {
+		t.Errorf("%+v", f)
+	}
+	if f := value(t, examine(t, "dd", fixture(t, "dd/form-busybox.txt")), "rate"); f.Value != 524288000 ||
+		f.Printed != "500.0MB/s" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestBinaryUnits: in the text of fio 2, K is 1024 for amounts and rates of data, which the number of operations proves.
+func TestBinaryUnits(t *testing.T) {
+	r := examine(t, "fio", fixture(t, "fio/published-v2-text.txt"))
+	for name, want := range map[string]float64{"read bandwidth": 104857600, "read size": 1073741824, "read operations": 262144,
+		"issued total read": 262144, "issued short read": 3, "issued dropped read": 5, "all jobs read aggrb": 104857600} {
+		if f := value(t, r, name); f.Value != want {
+			t.Errorf("%+v, want %v", f, want)
+		}
+	}
+	if f := value(t, r, "all jobs read aggrb"); f.Unit != "B/s" || f.Printed != "102400KB/s" {
+		t.Errorf("%+v", f)
+	}
+	if f := value(t, r, "read size"); f.Value != 4096*r.Value("read operations") {
+		t.Errorf("%+v", f)
+	}
+	// Each value of a range has its unit.
+	three := "  read: IOPS=100, BW=400KiB/s (410kB/s)(2000KiB/5000msec)\n     issued rwts: total=500,0,0,0 short=0,0,0,0 " +
+		"dropped=0,0,0,0\n     latency   : target=0, window=0, percentile=100.00%, depth=1\n\nRun status group 0 (all jobs):\n" +
+		"   READ: bw=400KiB/s (410kB/s), 200KiB/s-400KiB/s (205kB/s-410kB/s), io=2000KiB (2048kB), run=4999-5000msec\n"
+	r = examine(t, "fio", "a: (groupid=0, jobs=1): err= 0: pid=7: Sat Jul 16 12:01:21 2022\n"+three)
+	if from, to := value(t, r, "all jobs read run 1"), value(t, r, "all jobs read run 2"); from.Unit != "ms" ||
+		from.Value != 4999 || to.Value != 5000 || to.Unit != "ms" {
+		t.Errorf("%+v, %+v", from, to)
+	}
+	if f := value(t, r, "all jobs read range 1"); f.Value != 204800 || f.Unit != "B/s" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestSections: the sections of lmbench's results say what their numbers are, not the form of the numbers.
+func TestSections(t *testing.T) {
+	r := examine(t, "lmbench", fixture(t, "lmbench/published-sections.txt"))
+	for name, unit := range map[string]string{"mapping of 0.524288 MB": "us", "mapping of 1.048576 MB": "us",
+		"read bandwidth of 0.000512 MB": "MB/s", "Mmap read bandwidth of 0.000512 MB": "MB/s",
+		"write bandwidth of /var/tmp/X": "KB/s"} {
+		if f := value(t, r, name); f.Unit != unit {
+			t.Errorf("%+v", f)
+		}
+	}
+	if left := r.Unread(); left != nil {
+		t.Errorf("%q", left)
+	}
+}
+
+// TestUnread: a line with numbers that no reader knows is told, whichever tool printed it.
+func TestUnread(t *testing.T) {
+	for name, output := range map[string]string{"wrk": "wrk/index-c10.txt", "sysbench": "sysbench/cpu.txt",
+		"iperf3": "iperf3/tcp-text.txt", "stress-ng": "stress-ng/exec-100.txt", "fio": "fio/read-normal.txt"} {
+		const line = "Something new: 73518.25 furlongs"
+		r := examine(t, name, fixture(t, output)+line+"\n")
+		if left := r.Unread(); len(left) != 1 || left[0] != line {
+			t.Errorf("%s: %q", name, left)
+		}
+	}
+}
+
+// TestDoubts: what failed, and what contradicts itself, stands beside the figures; a workload gets an error.
+func TestDoubts(t *testing.T) {
+	wrk := strings.Replace(fixture(t, "wrk/index-c10.txt"), "\nRequests/sec",
+		"\n  Socket errors: connect 0, read 5, write 0, timeout 3\n  Non-2xx or 3xx responses: 7\nRequests/sec", 1)
+	dd := "100+0 records in\n100+0 records out\n104857600 bytes (105 MB) copied, 2.0 s, 104 MB/s\n"
+	for _, tc := range []struct{ tool, text, says, figure string }{
+		{"wrk", wrk, "Socket errors", "errors: timeout"}, {"wrk", wrk, "Socket errors", "non-2xx"},
+		{"dd", dd, "rate × time", "rate"},
+		{"fio", fixture(t, "fio/form-v2-interrupted.txt"), "terminating on signal 2", "write short operations"},
+		{"iperf2", "WARNING: did not receive ack of last datagram after 10 tries.\n" +
+			"[  3]  0.0-10.0 sec  1.25 MBytes  1.05 Mbits/sec\n", "did not receive ack", "throughput"},
+		{"iperf3", strings.Replace(fixture(t, "iperf3/tcp-text.txt"), "\niperf Done.",
+			"\niperf3: interrupt - the client has terminated", 1), "interrupt", "received throughput"},
+		{"stress-ng", strings.Replace(fixture(t, "stress-ng/published-extra-metrics.txt"), "successful run completed",
+			"unsuccessful run completed", 1), "unsuccessful", "memrate bogo ops"},
+		{"sockperf", "sockperf: Summary: Latency is 15.562 usec\nsockperf: ---> percentile 50.000 =   14.692\n",
+			"not the complete output", "mean latency"},
+	} {
+		r := examine(t, tc.tool, tc.text)
+		if len(r.All(tc.figure)) == 0 || len(r.Doubts) == 0 || !strings.Contains(errors.Join(r.Doubts...).Error(), tc.says) {
+			t.Errorf("%s: %v, %v", tc.tool, r.Doubts, r.Figures)
+		}
+		if r, err := Read(tc.tool, tc.text); err == nil || fault.KindOf(err) != fault.Guest {
+			t.Errorf("a workload reads %s: %v, %v", tc.tool, r, err)
+		}
+	}
+}
+
+// TestSystemWarnings: what the kernel, a shell or a tool remarks about the system is no failure of the tool.
+func TestSystemWarnings(t *testing.T) {
+	for tool, output := range map[string]string{"lmbench": "lmbench/lat_pipe.txt", "sysbench": "sysbench/cpu.txt",
+		"dd": "dd/write-1G-pass1.txt"} {
+		for _, line := range []string{"Iface: error fetching interface information: Device not found",
+			"bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8): No such file or directory",
+			"[ 1234.567890] EXT4-fs error (device sda1): failed", "sudo: unable to resolve host a: Name or service not found"} {
+			if _, err := Read(tool, line+"\n"+fixture(t, output)); err != nil {
+				t.Errorf("%s: %v", tool, err)
+			}
+		}
+	}
+	if _, err := Read("dd", "dd: error writing 'f': No space left on device\n"+fixture(t, "dd/write-1G-pass1.txt")); err == nil {
+		t.Error("a failure of dd is no error")
+	}
+}
+
+// TestPasted: an indent and the marks of a quotation are no part of an output.
+func TestPasted(t *testing.T) {
+	for _, name := range []string{"sysbench/cpu.txt", "fio/read-normal.txt", "stress-ng/exec-100.txt", "wrk/index-c10.txt",
+		"pgbench/tpcb-c4-j2.txt", "iperf3/tcp-text.txt", "openssl/speed-human.txt"} {
+		tool, text := filepath.Dir(name), fixture(t, name)
+		want := figuresText(examine(t, tool, text))
+		for what, change := range map[string]string{"indent": "    ", "tab": "\t", "quotation": "> ", "second quotation": "> > "} {
+			var b strings.Builder
+			for line := range strings.Lines(text) {
+				if line == "\n" {
+					b.WriteString(strings.TrimRight(change, " \t") + line)
+				} else {
+					b.WriteString(change + line)
+				}
+			}
+			if got := figuresText(examine(t, tool, b.String())); got != want {
+				t.Errorf("%s with %s: %s", name, what, got)
+			}
+		}
+		if got := figuresText(examine(t, tool, "On Monday, A wrote:\n> "+strings.ReplaceAll(text, "\n", "\n> "))); got != want {
+			t.Errorf("%s in a mail: %s", name, got)
+		}
+	}
+}
+
+// TestRuns: the figures of several runs are numbered.
+func TestRuns(t *testing.T) {
+	for _, name := range []string{"ab/index-c10-n5000.txt", "dd/write-1G-pass1.txt", "fio/read-normal.txt",
+		"fio/randread-2M-json.txt", "iperf3/tcp-text.txt", "iperf2/tcp-text.txt", "netperf/tcp_stream.txt",
+		"pgbench/progress.txt", "stress-ng/exec-100.txt", "sysbench/cpu.txt", "wrk/index-c10.txt", "iozone/auto-64k-4m.txt",
+		"nbench/default.txt", "mbw/memcpy-64.txt", "sockperf/ping-pong-tcp.txt", "bonnie++/default-small.txt"} {
+		tool, text := filepath.Dir(name), fixture(t, name)
+		one := examine(t, tool, text)
+		two := examine(t, tool, text+text)
+		if len(two.Figures) != 2*len(one.Figures) {
+			t.Errorf("%s: %d figures instead of %d", name, len(two.Figures), 2*len(one.Figures))
+			continue
+		}
+		for i, f := range two.Figures {
+			prefix := map[bool]string{true: "run 1: ", false: "run 2: "}[i < len(one.Figures)]
+			if f.Name != prefix+one.Figures[i%len(one.Figures)].Name {
+				t.Errorf("%s: %+v", name, f)
+				break
+			}
+		}
+		if left := two.Unread(); len(left) > 0 {
+			t.Errorf("%s: %q", name, left)
+		}
+	}
+}
+
+// TestOutdented: only an indent that the lines have in common is removed.
+func TestOutdented(t *testing.T) {
+	for text, want := range map[string]string{"  a\n    b\n\n  c\n": "a\n  b\n\nc\n", "a\n  b\n": "a\n  b\n", "": "",
+		"> a\n> >  b\n>\n": "a\n b\n\n", "\ta\n\tb": "a\nb"} {
+		if got := pasted(text); got != want {
+			t.Errorf("%q: %q, not %q", text, got, want)
+		}
+	}
+	if got := outdented("I ran this:\n\n    a\n      b\n", 4); got != "I ran this:\n\na\n  b\n" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,1 @@
+published output of bonnie++ 1.96

@@ -1,0 +1,1 @@
+published output of fio 2.17, JSON

@@ -1,0 +1,1 @@
+published output of fio 2.2.10

@@ -1,0 +1,1 @@
+published output of iperf 2.0 with -w

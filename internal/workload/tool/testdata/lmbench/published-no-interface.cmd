@@ -1,0 +1,1 @@
+published output of lmbench 3 on a host without the interface

@@ -1,0 +1,1 @@
+published output of lmbench 3, results

@@ -1,0 +1,1 @@
+written in the form of netperf 2.7 with --enable-histogram

@@ -1,0 +1,1 @@
+published output of openssl speed, indented on a page

@@ -1,0 +1,1 @@
+published output of pgbench 9.6 to 13

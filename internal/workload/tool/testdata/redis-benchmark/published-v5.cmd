@@ -1,0 +1,1 @@
+published output of redis-benchmark 5

@@ -1,0 +1,1 @@
+published output of sockperf 3.7

@@ -1,0 +1,1 @@
+published output of stress-ng 0.15.07 or later

@@ -1,0 +1,1 @@
+published output of UnixBench 4.1

@@ -1,0 +1,1 @@
+written in the form of wrk 4 with --latency

@@ -1,0 +1,1 @@
+published output of wrk2 with -U

@@ -44,6 +44,7 @@ type Campaign struct {
 	// the whole run; Auto: the plan decides.
 	RecreateEvery int
 	EmulatedShare Percent       // of the run's time: the most that emulated arms may take
+	Duets         Percent       // of the run's time, for arms that run at once; 0: none do
 	Timeout       time.Duration // of one step of a trial
 	AllowUnequal  bool          // arms may differ in their resources
 	OutputLimit   Bytes         // of what one step may write to stdout and stderr

@@ -56,6 +56,27 @@ var (
 		ParsePercent, func(p Percent) any { return p.String() },
 		strict.Text, strict.Integer, strict.Float)
 
+	// duetsKind is a percentage, or no.
+	duetsKind = strict.Scalar("a percentage such as 25%, or no",
+		strict.Schema{"anyOf": []strict.Schema{{"type": "string", "pattern": `^([0-9]*\.?[0-9]* ?%|no)$`}, {"const": false}}},
+		func(s string) (Percent, error) {
+			if s == "no" || s == "false" {
+				return 0, nil
+			}
+			p, err := ParsePercent(s)
+			if err == nil && (p <= 0 || p > 90) {
+				err = fmt.Errorf("%s is not a share from 1%% to 90%%", strict.Quote(s))
+			}
+			return p, err
+		},
+		func(p Percent) any {
+			if p == 0 {
+				return "no"
+			}
+			return p.String()
+		},
+		strict.Text, strict.Integer, strict.Float, strict.Bool)
+
 	// capKind is a percentage of one CPU in files, and CPUs' worth of time in a Flavor.
 	capKind = strict.Scalar("a percentage such as 2%", percentKind.Schema,
 		parseCap, func(cpus float64) any { return capText(cpus) },
@@ -267,6 +288,9 @@ var campaignKeys = []strict.Key[Campaign]{
 	strict.FieldOr("emulated_share", "Largest share of the run's time for emulated arms, if a budget or a precision "+
 		"decides the number of blocks: their times say nothing about real hardware.",
 		percentKind, func(c *Campaign) *Percent { return &c.EmulatedShare }, 10),
+	strict.FieldOr("duets", "Share of the run's time for duets, in which arms run the same work at once on the same "+
+		"CPUs and their CPU times are compared; no: none. They apply to workloads that compute, from the second pass on.",
+		duetsKind, func(c *Campaign) *Percent { return &c.Duets }, 25),
 	strict.Field("timeout", "Time limit of one step of a trial. Absent: 100 times trial_time, but at least 5m.",
 		durationKind, func(c *Campaign) *time.Duration { return &c.Timeout }),
 	strict.Field("control", "Every campaign has an A/A control, a second arm that is identical to the baseline; it "+

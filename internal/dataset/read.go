@@ -250,22 +250,13 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 		}
 	}
 	metrics, probes := newSeriesList(len(in.Metrics), len(in.Arms)), newSeriesList(len(in.Probes), len(in.Arms))
-	repeats := newSeriesList(len(in.Metrics), len(in.Arms))
+	repeats, duets := newSeriesList(len(in.Metrics), len(in.Arms)), newSeriesList(len(in.Probes), len(in.Arms))
 	for o, err := range r.Observations() {
 		if err != nil {
 			return err
 		}
 		if err := in.possible(o, len(all)); err != nil {
 			return fault.Campaignf("%s is damaged: %w", r.Path(), err)
-		}
-		into := metrics
-		switch {
-		case all[o.Metric].Probe && o.Repeat:
-			continue
-		case all[o.Metric].Probe:
-			into = probes
-		case o.Repeat:
-			into = repeats
 		}
 		// The guest itself, not its place in the plan: after a crash, and in a
 		// resumed run, there is another one in the same place. Where the host is
@@ -277,9 +268,23 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 		if in.Boots {
 			guest = o.Generation
 		}
+		into := metrics
+		switch {
+		case o.Status == store.Duet:
+			if all[o.Metric].Name == model.ProbeGuestGroupCPU {
+				duets.add(int(index[o.Metric]), int(o.Arm), point{o.Block, guest, o.Member, o.Position, o.Value})
+			}
+			continue
+		case all[o.Metric].Probe && o.Status == store.Repeat:
+			continue
+		case all[o.Metric].Probe:
+			into = probes
+		case o.Status == store.Repeat:
+			into = repeats
+		}
 		into.add(int(index[o.Metric]), int(o.Arm), point{o.Block, guest, o.Member, o.Position, o.Value})
 	}
-	in.ProbeObservations = probes.all(false)
+	in.ProbeObservations, in.Duets = probes.all(false), duets.all(false)
 	in.Observations = func(yield func(Observation, error) bool) {
 		for _, some := range []iter.Seq2[Observation, error]{metrics.all(false), repeats.all(true)} {
 			for o, err := range some {

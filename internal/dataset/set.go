@@ -23,6 +23,8 @@ type Set struct {
 
 	Probes            []Probe
 	ProbeObservations iter.Seq2[Observation, error] // as Observations, Metric indexes Probes
+	// Duets yields the CPU times of trials that arms made at once, as ProbeObservations. Their blocks are counted apart.
+	Duets iter.Seq2[Observation, error]
 
 	// Latencies are the single latencies of trials, in any order.
 	Latencies []Latencies

@@ -215,6 +215,9 @@ func (t *Testbed) Resume(ctx context.Context, r Resumption) (_ *Experiment, err 
 		return nil, err
 	}
 	e.Plan = t.plan(c, arms, e.env)
+	if !e.Run.Duets() {
+		e.Plan.DuetShare = 0
+	}
 	e.status = t.checkFor(ctx, c, boot)
 	if err := e.sameGround(r.Version); err != nil {
 		return nil, err
@@ -326,8 +329,13 @@ var costs = plan.Costs{
 // plan plans a campaign with these arms on this host.
 func (t *Testbed) plan(c *campaign.Campaign, arms []campaign.PlannedArm, env *host.Environment) *plan.Plan {
 	p := plan.New(c, arms)
-	p.Emulated = map[string]bool{}
+	p.Emulated, p.Elsewhere, p.Computes = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, cw := range c.Workloads {
+		w, _, err := workloadOf(cw) // its errors are reported where it is needed
+		p.Computes[cw.Series()] = err == nil && w.Computes()
+	}
 	for name, d := range t.Drivers {
+		p.Elsewhere[name] = d.Capabilities().Remote
 		if d.Capabilities().Emulated && !env.Virt.Emulated { // else the baseline is emulated, too
 			p.Emulated[name] = true
 		}

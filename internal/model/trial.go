@@ -5,4 +5,5 @@ type TrialID struct {
 	Block    int // number of the workload's block, from 0
 	Workload string
 	Arm      string // name
+	Duet     bool   // with other arms at once; its blocks are counted apart
 }

@@ -300,6 +300,9 @@ func (p *Plan) Text(e Estimate) string {
 	}
 	row("workloads", "%d: %s", len(p.Workloads), strings.Join(p.Workloads, ", "))
 	row("blocks", "%s", p.blocksText())
+	if together := p.duetsText(); together != "" {
+		row("duets", "%s", together)
+	}
 	if least, most := counts(e.Blocks), counts(e.BlocksMax); p.Rule.Budget > 0 {
 		row("", "expected of each workload: %s", spread(least[0], most[len(most)-1], strconv.Itoa))
 	}
@@ -321,6 +324,16 @@ func (p *Plan) Text(e Estimate) string {
 		row("", "The budget leaves room for fewer blocks than the %d asked for.", p.Rule.Min)
 	}
 	return b.String()
+}
+
+// duetsText says which workloads have duets, and how much of the time they take; "": none.
+func (p *Plan) duetsText() string {
+	names := slices.DeleteFunc(slices.Clone(p.Workloads), func(w string) bool { return !p.DuetsPossible(w) })
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2g %% of the time, of the arms whose trials take less than %d times as long as the baseline's: %s",
+		100*p.DuetShare, duetLimit, strings.Join(names, ", "))
 }
 
 // guestsText is how many guests there are, if not one for each arm, and when they are re-created.

@@ -36,6 +36,8 @@ type State struct {
 	Start    map[string]time.Duration // to create all guests of an arm (without scenario)
 	Made     map[string]int           // pass before which an arm's guests were last created
 	Width    map[string]Width         // by workload
+	Duets    map[string]int           // duets begun, by workload
+	Duet     map[string]time.Duration // mean duration of a duet, overhead included, by workload
 }
 
 // Width is the width of the intervals of a workload's primary metric.
@@ -47,7 +49,8 @@ type Width struct {
 // NewState returns the state of a run that has not begun.
 func NewState() State {
 	return State{Blocks: map[string]int{}, Last: map[Cell]int{}, Trial: map[Cell]time.Duration{},
-		Start: map[string]time.Duration{}, Made: map[string]int{}, Width: map[string]Width{}}
+		Start: map[string]time.Duration{}, Made: map[string]int{}, Width: map[string]Width{},
+		Duets: map[string]int{}, Duet: map[string]time.Duration{}}
 }
 
 // Begin records in the state that a pass is made.
@@ -57,6 +60,10 @@ func (s *State) Begin(pass Pass) {
 		s.Made[of] = pass.Number
 	}
 	for _, g := range pass.Groups {
+		if g.Duet {
+			s.Duets[g.Workload] = max(s.Duets[g.Workload], g.Block+1)
+			continue
+		}
 		s.Blocks[g.Workload] = max(s.Blocks[g.Workload], g.Block+1)
 		for _, a := range g.Arms {
 			s.Last[Cell{g.Workload, a}] = g.Block
@@ -142,7 +149,7 @@ func (p *Plan) NextPass(s State) (Pass, Reason) {
 		}
 		pass.Groups = append(pass.Groups, p.withExtras(s, p.group(w, block, arms)))
 	}
-	return pass, ""
+	return p.addDuets(s, pass, active), ""
 }
 
 // order is the workloads of a pass in random order, each as often in a row as the
@@ -167,6 +174,9 @@ func (p *Plan) order(s State, active []string) (all []string) {
 func (p *Plan) worthMost(s State, names []string) map[string]int {
 	chosen := map[string]int{}
 	pass := min(p.Rule.Budget/budgetPasses, longestPass)
+	if slices.ContainsFunc(names, func(w string) bool { return p.duetArms(s, w) != nil }) {
+		pass = times(1-p.DuetShare, pass)
+	}
 	for left := pass; left > 0; {
 		best, most, took := "", 0.0, time.Duration(0)
 		for _, w := range names {

@@ -32,6 +32,11 @@ type Plan struct {
 	// may take of the run's time, from 0 to 1.
 	Emulated      map[string]bool
 	EmulatedShare float64
+	// DuetShare is the share of the run's time for duets, from 0 to below 1. Computes is the set of workloads, by
+	// series, whose cost is CPU time, and Elsewhere the set of systems whose CPU time is not that of the host's CPUs.
+	DuetShare float64
+	Computes  map[string]bool
+	Elsewhere map[string]bool
 
 	programs map[string]string // workload by series
 }
@@ -50,6 +55,7 @@ func New(c *campaign.Campaign, arms []campaign.PlannedArm) *Plan {
 		RecreateEvery: c.RecreateEvery,
 		Rule:          RuleOf(c),
 		EmulatedShare: c.EmulatedShare.Fraction(),
+		DuetShare:     c.Duets.Fraction(),
 		programs:      map[string]string{},
 	}
 	for _, w := range c.Workloads {
@@ -81,6 +87,8 @@ type Group struct {
 	Workload string   `json:"workload"`
 	Block    int      `json:"block"` // of this workload, from 0
 	Arms     []string `json:"arms"`  // in the order of their trials
+	// Duet: the arms run the workload at once. Blocks of duets are counted apart.
+	Duet bool `json:"duet,omitempty"`
 	// Warmup is the arm of the discarded first trial: the first trial of a
 	// workload is slower in any arm. "": there is none. See After.
 	Warmup string `json:"warmup,omitempty"`
@@ -93,13 +101,20 @@ type Group struct {
 func (g Group) Trials() []model.TrialID {
 	ids := make([]model.TrialID, len(g.Arms))
 	for i, a := range g.Arms {
-		ids[i] = model.TrialID{Block: g.Block, Workload: g.Workload, Arm: a}
+		ids[i] = model.TrialID{Block: g.Block, Workload: g.Workload, Arm: a, Duet: g.Duet}
 	}
 	return ids
 }
 
-// Remaining returns the group without the trials that are done.
+// Remaining returns the group without the trials that are done. A duet is done when any of its arms is: all of them
+// are journaled together, and one that failed alone leaves the others their result.
 func (g Group) Remaining(done func(model.TrialID) bool) Group {
+	if g.Duet {
+		if slices.ContainsFunc(g.Trials(), done) {
+			g.Arms = nil
+		}
+		return g
+	}
 	g.Arms = slices.DeleteFunc(slices.Clone(g.Arms),
 		func(a string) bool { return done(model.TrialID{Block: g.Block, Workload: g.Workload, Arm: a}) })
 	return g
@@ -108,7 +123,7 @@ func (g Group) Remaining(done func(model.TrialID) bool) Group {
 // After returns the group as it is made right after another one: without a warm-up
 // if that ran the same workload.
 func (g Group) After(before Group) Group {
-	if before.Workload == g.Workload {
+	if before.Workload == g.Workload && !before.Duet {
 		g.Warmup = ""
 	}
 	return g

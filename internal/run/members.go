@@ -157,7 +157,7 @@ func (r *runner) execute(ctx context.Context, members []*member, w *workload.Wor
 	if err != nil {
 		return err
 	}
-	err = r.perform(ctx, membersOf(members, working), alone, w, size)
+	err = r.perform(ctx, membersOf(members, working), alone, w, size, nil)
 	if err == nil { // the server of a broken client still runs
 		err = together(membersOf(members, serving), func(m *member) error { return m.x.stopAll(ctx) })
 	}
@@ -196,8 +196,9 @@ func (r *runner) wake(ctx context.Context, m *member, alone bool) (err error) {
 // perform runs a workload in all workers. Their timed steps begin at one agreed
 // instant, which each guest gets in the time of its own clock. A guest that runs
 // alone begins at once: after an idle wait, its CPU would have to leave a sleep
-// state, and other processes would have used its caches.
-func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *workload.Workload, size int64) error {
+// state, and other processes would have used its caches. Workers keep each other company, if c is not nil.
+func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *workload.Workload, size int64,
+	c *company) error {
 	steps := w.Trial(size, ownAddress)
 	if workers[0].server != nil {
 		_, steps, _ = w.Sides(size, ownAddress)
@@ -253,7 +254,11 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 	}
 	stop, stopMemory := r.weighAtWork(workers, max(instant, agent.Monotonic())), recordLeft(workers)
 	relax := attend(workers) // once more, for the threads that are new since the trial began
-	err = together(workers, func(m *member) error { return r.timed(ctx, m, w, m.steps[first:last+1], instant) })
+	c.begin(workers)
+	err = together(workers, func(m *member) error {
+		err := r.timed(ctx, m, w, m.steps[first:last+1], instant)
+		return errors.Join(err, c.keep(ctx, m, m.steps[first:last+1]))
+	})
 	relax()
 	stop()
 	stopMemory()

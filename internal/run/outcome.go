@@ -113,7 +113,7 @@ func (r *runner) judge(t trial, members []*member, void error) verdict {
 		if void == nil && m.x.readings.Suspended {
 			void = fault.Hostf("the host was suspended during the trial")
 		}
-		if void == nil && t.try < hostRetries {
+		if void == nil && t.try < hostRetries && t.purpose != duet { // of which no duration counts
 			void = m.heardLate()
 		}
 	}
@@ -135,9 +135,11 @@ func (r *runner) outcome(m *member, t trial, void error) store.Outcome {
 		}
 	}
 	name := r.Workloads[t.Workload].Name
-	add(r.metrics[name], m.x.metrics)
-	if id, ok := r.metrics[name][r.Workloads[t.Workload].SingleOf]; ok {
-		o.Latencies, o.LatencyOf = m.x.singles, id
+	if t.purpose != duet { // the metrics of arms that share a CPU say nothing about one that has it
+		add(r.metrics[name], m.x.metrics)
+		if id, ok := r.metrics[name][r.Workloads[t.Workload].SingleOf]; ok {
+			o.Latencies, o.LatencyOf = m.x.singles, id
+		}
 	}
 	add(r.probes[name], m.x.readings.Values)
 	switch {

@@ -51,6 +51,7 @@ func (r *runner) passes(ctx context.Context) error {
 // them; pass skips the trials that are done.
 func (r *runner) readPasses() (left []plan.Pass, err error) {
 	r.state, r.count, r.generations = plan.NewState(), map[plan.Cell]int{}, map[string]int{}
+	r.duets = map[string]int{}
 	bodies, err := r.Store.Passes()
 	if err != nil {
 		return nil, err
@@ -79,6 +80,10 @@ func (r *runner) readCosts() error {
 		return err
 	}
 	for _, s := range spents {
+		if s.Duet { // the arms of a duet are journaled together
+			r.state.Duet[s.Workload], r.duets[s.Workload] = s.Mean, s.N
+			continue
+		}
 		cell := plan.Cell{Workload: s.Workload, Arm: s.Arm}
 		r.state.Trial[cell], r.count[cell] = s.Mean, s.N
 		if a, ok := r.arms[s.Arm]; ok && r.Plan.Emulated[r.Plan.Arms[a].System] {
@@ -112,7 +117,7 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 			took += r.state.StartTime(pass)
 		}
 		// Every workload gets one block, whatever the budget.
-		if g.Block > 0 && !r.Plan.Rule.Fits(r.spent(), took) {
+		if (g.Block > 0 || g.Duet) && !r.Plan.Rule.Fits(r.spent(), took) {
 			r.summary.Reason, r.summary.Complete = plan.ReasonBudget, true
 			return true, nil
 		}
@@ -135,6 +140,9 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 
 // group makes the trials of one block of one workload.
 func (r *runner) group(ctx context.Context, g plan.Group, at Event) error {
+	if g.Duet {
+		return r.duetWithRetries(ctx, g, at)
+	}
 	if g.Warmup != "" && r.Workloads[g.Workload].Fill == nil { // a fill warms up its probe itself
 		if err := r.trialWithRetries(ctx, trial{TrialID: model.TrialID{Block: g.Block, Workload: g.Workload, Arm: g.Warmup},
 			purpose: warmup, position: -1}); err != nil {
@@ -166,6 +174,9 @@ func (r *runner) group(ctx context.Context, g plan.Group, at Event) error {
 
 // groupTime is how long a group is expected to take.
 func (r *runner) groupTime(g plan.Group) (sum time.Duration) {
+	if took, known := r.state.Duet[g.Workload]; known && g.Duet {
+		return took
+	}
 	for _, name := range append([]string{g.Warmup, g.Repeat}, g.Arms...) {
 		sum += r.state.Trial[plan.Cell{Workload: g.Workload, Arm: name}]
 	}

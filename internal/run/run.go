@@ -95,6 +95,7 @@ type runner struct {
 	finished    map[model.TrialID]bool
 	state       plan.State
 	count       map[plan.Cell]int // number of trials that state.Trial averages
+	duets       map[string]int    // number of duets that state.Duet averages, by workload
 	looked      int               // number of passes at the last call of Widths
 	generations map[string]int    // by arm without scenario: how often its guests were re-created
 	awake       bool              // the guest of the last trial stays thawed, for the repetition

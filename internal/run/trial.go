@@ -27,6 +27,8 @@ const (
 	beforeRepeat
 	// repeated is the same trial once more, right after beforeRepeat.
 	repeated
+	// duet is a trial that other arms make at once.
+	duet
 )
 
 // status is the status of a successful attempt at a trial with that purpose.
@@ -36,6 +38,8 @@ func (p purpose) status() store.Status {
 		return store.Discarded
 	case repeated:
 		return store.Repeat
+	case duet:
+		return store.Duet
 	}
 	return store.Done
 }

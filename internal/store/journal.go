@@ -74,6 +74,8 @@ const (
 	// Repeat is a trial made once more right after itself, without freezing the
 	// guest in between. It only serves to show what a thaw costs.
 	Repeat Status = "repeat"
+	// Duet is a trial that other arms made at once on the same CPUs. Its CPU time counts, not its duration.
+	Duet Status = "duet"
 	// Interrupted attempts have no outcome in the file.
 	Interrupted Status = "interrupted"
 )

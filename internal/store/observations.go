@@ -10,21 +10,21 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// Observation is one value of one attempt with the status Done or Repeat.
+// Observation is one value of one attempt with the status Done, Repeat or Duet.
 type Observation struct {
 	Metric, Arm, Block int32
 	Guest              int32 // id of the guest
 	Generation         int32 // counts the re-creations of the arm's guests
 	Member             int32 // number of the guest in the trial
 	Position           int32 // in the group; before format 3, in the block
-	Repeat             bool  // the attempt has the status Repeat
+	Status             Status
 	Value              float64
 }
 
 // obsPage is how many attempts are read at once.
 const obsPage = 8192
 
-// Observations yields the values of all attempts with the status Done or Repeat,
+// Observations yields the values of all attempts with the status Done, Repeat or Duet,
 // in the order of the trials. The caller may call other methods meanwhile. An
 // error ends the sequence.
 //
@@ -60,19 +60,19 @@ func (r *Run) Observations() iter.Seq2[Observation, error] {
 type attemptRow struct {
 	id                                              int64
 	arm, block, guest, generation, member, position int32
-	repeat                                          bool
+	status                                          Status
 }
 
-// attemptRows appends the next page of done or repeated attempts, after id last.
+// attemptRows appends the next page of attempts that are done, repeated or duets, after id last.
 func (r *Run) attemptRows(to []attemptRow, last int64) ([]attemptRow, error) {
-	query := fmt.Sprintf(`SELECT a.id, a.arm, a.block, coalesce(a.guest, 0), a.epoch, %s, a.position, o.status = 'repeat' FROM attempt a JOIN outcome o ON o.attempt = a.id
-		WHERE a.id > %d AND o.status IN ('done', 'repeat') ORDER BY a.id LIMIT %d`, r.since(2, "a.member", "0"), last,
+	query := fmt.Sprintf(`SELECT a.id, a.arm, a.block, coalesce(a.guest, 0), a.epoch, %s, a.position, CASE o.status WHEN 'repeat' THEN 1 WHEN 'duet' THEN 2 ELSE 0 END FROM attempt a JOIN outcome o ON o.attempt = a.id
+		WHERE a.id > %d AND o.status IN ('done', 'repeat', 'duet') ORDER BY a.id LIMIT %d`, r.since(2, "a.member", "0"), last,
 		obsPage)
 	err := r.scanFast(query, func(row []driver.Value) bool {
 		var a attemptRow
-		var repeat int32
-		ok := integers(row, &a.id, &a.arm, &a.block, &a.guest, &a.generation, &a.member, &a.position, &repeat)
-		a.repeat = repeat != 0
+		var status int32
+		ok := integers(row, &a.id, &a.arm, &a.block, &a.guest, &a.generation, &a.member, &a.position, &status)
+		a.status = []Status{Done, Repeat, Duet}[status]
 		ordered := a.id > last // otherwise, pages might never end
 		last = a.id
 		to = append(to, a)
@@ -111,7 +111,7 @@ func (r *Run) valuesOf(to []Observation, attempts []attemptRow) ([]Observation, 
 		if i < len(attempts) && attempts[i].id == id { // otherwise, the attempt is not done
 			a := attempts[i]
 			to = append(to, Observation{int32(metric), a.arm, a.block, a.guest, a.generation, a.member, a.position,
-				a.repeat, value})
+				a.status, value})
 		}
 		return ok0 && ok1 && ok2 && metric == int64(int32(metric))
 	})

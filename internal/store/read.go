@@ -55,15 +55,16 @@ func (r *Run) Sizes() ([]Size, error) {
 		})
 }
 
-// Finished returns the trials that are done or failed, which a resumed run does
-// not repeat.
+// Finished returns the trials that are done or failed, and the duets that are done, which a resumed run does not
+// repeat.
 func (r *Run) Finished() (map[model.TrialID]bool, error) {
 	done := map[model.TrialID]bool{}
-	err := eachRow(r.ctx, r.db, `SELECT a.block, a.workload, arm.name
-		FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm WHERE o.status IN ('done', 'failed')`,
+	err := eachRow(r.ctx, r.db, `SELECT a.block, a.workload, arm.name, o.status = 'duet'
+		FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm
+		WHERE o.status IN ('done', 'failed', 'duet')`,
 		func(rows *sql.Rows) error {
 			var id model.TrialID
-			err := rows.Scan(&id.Block, &id.Workload, &id.Arm)
+			err := rows.Scan(&id.Block, &id.Workload, &id.Arm, &id.Duet)
 			done[id] = true
 			return err
 		})
@@ -74,8 +75,8 @@ func (r *Run) Finished() (map[model.TrialID]bool, error) {
 type Progress struct {
 	Trials int // done or failed, which a resumed run does not repeat
 	Block  int // the last that began, from 1; 0: none
-	// Attempts at trials count once, however many guests take part. Warm-ups and repetitions that have ended do not
-	// count.
+	// Attempts at trials count once, however many guests take part. Warm-ups, repetitions and duets that have ended do
+	// not count.
 	Attempts int
 }
 
@@ -85,9 +86,13 @@ func (r *Run) Progress() (p Progress, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.Trials = len(finished)
+	for id := range finished {
+		if !id.Duet {
+			p.Trials++
+		}
+	}
 	err = r.db.QueryRowContext(r.ctx, `SELECT coalesce(max(a.block) + 1, 0),
-			count(CASE WHEN coalesce(o.status, '') NOT IN ('discarded', 'repeat') THEN 1 END)
+			count(CASE WHEN coalesce(o.status, '') NOT IN ('discarded', 'repeat', 'duet') THEN 1 END)
 		FROM attempt a LEFT JOIN outcome o ON o.attempt = a.id WHERE `+r.since(2, "a.member", "0")+` = 0`).
 		Scan(&p.Block, &p.Attempts)
 	return p, r.explainRead(err)
@@ -106,9 +111,10 @@ func (r *Run) Passes() ([]json.RawMessage, error) {
 	})
 }
 
-// Spent is the mean duration and the number of attempts of one arm and workload.
+// Spent is the mean duration and the number of attempts of one arm and workload, in duets or in other trials.
 type Spent struct {
 	Workload, Arm string
+	Duet          bool
 	Mean          time.Duration
 	N             int
 }
@@ -116,11 +122,11 @@ type Spent struct {
 // Spents returns the durations of all trials with an outcome, by the attempt of
 // their first member: the time between its two entries in the journal.
 func (r *Run) Spents() ([]Spent, error) {
-	return collect(r, `SELECT a.workload, arm.name, avg(o.ended_unix_ns - a.began_unix_ns), count(*)
+	return collect(r, `SELECT a.workload, arm.name, o.status = 'duet', avg(o.ended_unix_ns - a.began_unix_ns), count(*)
 		FROM attempt a JOIN outcome o ON o.attempt = a.id JOIN arm ON arm.id = a.arm WHERE `+r.since(2, "a.member", "0")+` = 0
-		GROUP BY a.workload, arm.name ORDER BY min(a.id)`, func(rows *sql.Rows) (s Spent, err error) {
+		GROUP BY a.workload, arm.name, o.status = 'duet' ORDER BY min(a.id)`, func(rows *sql.Rows) (s Spent, err error) {
 		var mean float64
-		err = rows.Scan(&s.Workload, &s.Arm, &mean, &s.N)
+		err = rows.Scan(&s.Workload, &s.Arm, &s.Duet, &mean, &s.N)
 		s.Mean = time.Duration(mean)
 		return s, err
 	})

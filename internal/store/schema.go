@@ -24,6 +24,7 @@ var undo = [Format - 1]string{
 		ALTER TABLE attempt DROP COLUMN stress`,
 	"DROP TABLE pass",
 	"DROP TABLE latency",
+	"", // only a further status
 }
 
 // object is an entry of sqlite_schema.

@@ -94,7 +94,7 @@ CREATE TABLE attempt (
     id            INTEGER PRIMARY KEY,
     session       INTEGER NOT NULL REFERENCES session,
     guest         INTEGER REFERENCES guest, -- NULL: it did not start
-    block         INTEGER NOT NULL, -- of the workload, from 0
+    block         INTEGER NOT NULL, -- of the workload, from 0; those of duets are counted apart
     position      INTEGER NOT NULL, -- in the group of trials of this block, from 0; before format 3, among those of all workloads
     workload      TEXT NOT NULL,
     arm           INTEGER NOT NULL REFERENCES arm,
@@ -111,7 +111,8 @@ CREATE TABLE attempt (
 CREATE TABLE outcome (
     attempt       INTEGER PRIMARY KEY REFERENCES attempt,
     status        TEXT NOT NULL, -- done; failed: the guest's fault, a result; void: the host's fault, repeated;
-                                 -- since format 3: discarded: a warm-up; repeat: made right after the same trial, without a freeze in between
+                                 -- since format 3: discarded: a warm-up; repeat: made right after the same trial, without a freeze in between;
+                                 -- since format 5: duet: made at once with other arms
     error         TEXT NOT NULL, -- why not done
     ended_unix_ns INTEGER NOT NULL,
     offset_ns     INTEGER NOT NULL, -- guest's CLOCK_MONOTONIC minus the host's, before the trial

@@ -26,7 +26,8 @@ import (
 //	2  several: attempts have a member, guests have a slot and values
 //	3  passes are stored, blocks are counted per workload, groups begin with a discarded trial
 //	4  trials have the histogram of their single latencies
-const Format = 4
+//	5  trials may be duets, whose blocks are counted apart
+const Format = 5
 
 // applicationID marks a SQLite file as a run of tare: "tare" in ASCII.
 const applicationID = 0x74617265
@@ -128,6 +129,12 @@ const planned = 3
 // singles is the first format that stores single latencies. A run of an older format
 // that is continued goes on without them.
 const singles = 4
+
+// together is the first format whose passes may have duets.
+const together = 5
+
+// Duets reports whether the run may have duets: one that an older version of tare began goes on without them.
+func (r *Run) Duets() bool { return r.format >= together }
 
 // since returns column if the file's format has it, that is, from format on, and
 // otherwise the expression that replaces it in older files.

@@ -253,6 +253,16 @@ func (w *Workload) Kind() model.WorkloadKind {
 	return model.Commands
 }
 
+// littleDisk is how much a workload may store that has no disk's time in it.
+const littleDisk = 1 << 20
+
+// Computes reports whether the cost of w is the CPU time that it takes: it only runs commands, which neither wait for a
+// server nor use the disk.
+func (w *Workload) Computes() bool {
+	return w.Kind() == model.Commands && w.Serve == nil && !w.ReadsBack && !w.RealTime &&
+		(w.DiskBytes == nil || w.DiskBytes(w.MinSize) <= littleDisk)
+}
+
 // Rates are those of requests that are due at a constant rate, whether or not the server keeps up.
 type Rates struct {
 	Stated   float64 // requests a second that were due

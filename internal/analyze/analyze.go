@@ -73,6 +73,7 @@ type analysis struct {
 	metrics     *table
 	probes      *table
 	cpuTime     int             // index of the first metric that is CPU time
+	atOnce      int             // … that is CPU time in duets; those up to energy are, too
 	energy      int             // … that is energy; those after it are, too
 	noEnergy    []Finding       // why workloads have no such metric although energy was measured
 	summaries   []SeriesSummary // of each metric and arm, as in metrics
@@ -86,6 +87,7 @@ type analysis struct {
 	failures    map[[2]string]int // workload, arm -> count
 	result      *Result           // as far as it is made, for the findings
 	failed      map[lostTrial]bool
+	overruled   []Finding // duets that trials alone contradict
 }
 
 // lostTrial is one without a result.
@@ -110,6 +112,9 @@ func Analyze(in dataset.Set) (*Result, error) {
 		return nil, err
 	}
 	if err := a.decide(); err != nil {
+		return nil, err
+	}
+	if err := a.overrule(); err != nil {
 		return nil, err
 	}
 	r := &Result{
@@ -204,6 +209,9 @@ func read(in *dataset.Set) (*analysis, error) {
 	}
 	a.addCPUTime()
 	a.addPacketCPU()
+	if err := a.addDuets(); err != nil {
+		return nil, err
+	}
 	a.addEnergy()
 	for mi, m := range in.Metrics {
 		for ai, arm := range in.Arms {

@@ -24,6 +24,8 @@ type Answer struct {
 	// NoneAtMostPercent is the same over None alone.
 	NoneAtMostPercent float64 `json:"none_at_most_percent,omitzero"`
 	Scope             Scope   `json:"scope,omitempty"` // these-guests if any of them is
+	// AtOnce is the same by CPU time in duets, without those that trials alone overrule; nil: there are none.
+	AtOnce *Answer `json:"at_once,omitempty"`
 }
 
 // Claim is one comparison within an Answer: an overhead and its interval in percent, and
@@ -44,28 +46,37 @@ func (a *analysis) answers() []Answer {
 		if base, control := a.in.BaselineOf(arm); base == "" || control || arm.Scenario != a.first() {
 			continue
 		}
-		ans := Answer{Arm: arm.Name, System: arm.System, Emulated: arm.Emulated,
-			None: []string{}, Costs: []Claim{}, Gains: []Claim{}, Open: []Claim{}}
-		seen := map[string]bool{}
-		for _, c := range a.comparisons {
-			if c.arm != ai || c.class != FamilyPrimary || c.N == 0 {
-				continue
-			}
-			if !seen[c.Workload] {
-				seen[c.Workload] = true
-				ans.Workloads++
-			}
-			ans.take(c)
-		}
+		ans := a.answer(ai, FamilyPrimary)
 		if ans.Workloads == 0 {
 			continue
 		}
-		slices.SortStableFunc(ans.Costs, func(x, y Claim) int { return cmp.Compare(y.Ratio, x.Ratio) })
-		slices.SortStableFunc(ans.Gains, func(x, y Claim) int { return cmp.Compare(x.Ratio, y.Ratio) })
-		slices.SortStableFunc(ans.Open, func(x, y Claim) int { return cmp.Compare(y.High-y.Low, x.High-x.Low) })
+		if duets := a.answer(ai, FamilyAtOnce); duets.Workloads > 0 {
+			ans.AtOnce = &duets
+		}
 		out = append(out, ans)
 	}
 	return out
+}
+
+// answer is what the comparisons of one class say of an arm.
+func (a *analysis) answer(arm int, class Family) Answer {
+	ans := Answer{Arm: a.in.Arms[arm].Name, System: a.in.Arms[arm].System, Emulated: a.in.Arms[arm].Emulated,
+		None: []string{}, Costs: []Claim{}, Gains: []Claim{}, Open: []Claim{}}
+	seen := map[string]bool{}
+	for _, c := range a.comparisons {
+		if c.arm != arm || c.class != class || c.N == 0 || c.Overruled {
+			continue
+		}
+		if !seen[c.Workload] {
+			seen[c.Workload] = true
+			ans.Workloads++
+		}
+		ans.take(c)
+	}
+	slices.SortStableFunc(ans.Costs, func(x, y Claim) int { return cmp.Compare(y.Ratio, x.Ratio) })
+	slices.SortStableFunc(ans.Gains, func(x, y Claim) int { return cmp.Compare(x.Ratio, y.Ratio) })
+	slices.SortStableFunc(ans.Open, func(x, y Claim) int { return cmp.Compare(y.High-y.Low, x.High-x.Low) })
+	return ans
 }
 
 // take puts a comparison into one of the lists.

@@ -10,7 +10,7 @@ import (
 type comparison struct {
 	Comparison
 	metric, arm, base int    // indices
-	class             Family // of the metric: primary, CPU time or secondary
+	class             Family // of the metric: primary, CPU time, CPU time at once, energy or secondary
 	rows              []row
 	columns           []column // of the rows
 	est               estimate
@@ -45,6 +45,8 @@ func (a *analysis) class(metric int) Family {
 	switch {
 	case metric >= a.energy:
 		return FamilyEnergy
+	case metric >= a.atOnce:
+		return FamilyAtOnce
 	case metric >= a.cpuTime:
 		return FamilyCPUTime
 	case a.in.Metrics[metric].Primary:
@@ -54,7 +56,9 @@ func (a *analysis) class(metric int) Family {
 }
 
 // measured reports whether tare measured the metric from outside, beside those of the workload.
-func (c *comparison) measured() bool { return c.class == FamilyCPUTime || c.class == FamilyEnergy }
+func (c *comparison) measured() bool {
+	return c.class == FamilyCPUTime || c.class == FamilyAtOnce || c.class == FamilyEnergy
+}
 
 // family is where the comparison of an arm with its baseline belongs.
 func (a *analysis) family(c *comparison) Family {
@@ -107,7 +111,9 @@ func (a *analysis) join(c *comparison) {
 	c.columns = []column{x, y, control}
 	c.rows = rowsOf(x, y, control, c.Better)
 	c.N = len(c.rows)
-	c.Dropped = a.dropped(c, x, y)
+	if c.class != FamilyAtOnce { // the blocks of duets are others
+		c.Dropped = a.dropped(c, x, y)
+	}
 }
 
 // dropped counts the blocks that are left out as one side has a value and the

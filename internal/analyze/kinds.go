@@ -128,6 +128,11 @@ var rules = []rule{
 	{Kind{"guests-differ", Info,
 		"Guests differ: guests of the same arm differ by more than their trials do.",
 		"re-create guests more often (recreate_every): with more guests the interval becomes narrower"}, findGuestsDiffer},
+	{Kind{duetDiffers, Warning,
+		"Duet differs: run at once with the other arms, an arm costs another share of CPU time than alone. Believe the " +
+			"figure alone.",
+		"leave duets out (duets: no), or make trials longer (trial_time); docs/duets.md says what company costs"},
+		findDuetDiffers},
 	{Kind{"few-guests", Info,
 		"Few guests: the results hold for these guests. Another guest of the same arm may differ.",
 		"let the run go on, or re-create guests more often (recreate_every): an interval over guests needs 4 of them"},

@@ -69,11 +69,12 @@ const (
 type Family string
 
 // The families. Primary has the primary metrics of arms that are not emulated, in the first scenario; CPUTime has
-// their CPU time, Energy their energy, Secondary their other metrics, and Tails the percentiles of single
+// their CPU time, AtOnce their CPU time in duets, Energy their energy, Secondary their other metrics, and Tails the percentiles of single
 // latencies. Beside has costs in the other scenarios, against the baseline there.
 const (
 	FamilyPrimary   Family = "primary"
 	FamilyCPUTime   Family = "cpu-time"
+	FamilyAtOnce    Family = "at-once"
 	FamilyEnergy    Family = "energy"
 	FamilySecondary Family = "secondary"
 	FamilyTails     Family = "tails"
@@ -170,6 +171,8 @@ type Comparison struct {
 	EquivalenceP     float64 `json:"equivalence_p"`
 	EquivalencePHolm float64 `json:"equivalence_p_holm"`
 	Verdict          Verdict `json:"verdict"`
+	// Overruled: it is of duets, and trials alone say another cost, which counts.
+	Overruled bool `json:"overruled,omitempty"`
 	// Findings are the ids of the findings that concern this comparison.
 	Findings []string `json:"findings"`
 }

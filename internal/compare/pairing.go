@@ -33,7 +33,7 @@ type group struct {
 // groupOf is the group of a comparison of r.
 func groupOf(r *Run, c analyze.Comparison) group {
 	g := group{scenario: r.arms[c.Arm].Scenario, primary: c.Primary}
-	if c.Metric == analyze.CPUTime || c.Metric == analyze.Energy {
+	if c.Metric == analyze.CPUTime || c.Metric == analyze.CPUTimeAtOnce || c.Metric == analyze.Energy {
 		g.measured = c.Metric
 	}
 	return g

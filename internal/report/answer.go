@@ -17,11 +17,18 @@ const maxNamed = 3
 // arm: what it costs on which workloads, and what is known about the others.
 func AnswerText(a analyze.Answer) string { return Clean(a.Arm) + ": " + AnswerWords(a) }
 
-// AnswerWords is AnswerText without the name of the arm.
+// AnswerWords is AnswerText without the name of the arm. What duets say of the CPU time comes first, as they say more.
 func AnswerWords(a analyze.Answer) string {
-	if a.Emulated {
+	switch {
+	case a.Emulated:
 		return "emulated: its times say nothing about real hardware"
+	case a.AtOnce != nil:
+		return "CPU time: " + answerWords(*a.AtOnce) + ". Time: " + answerWords(a)
 	}
+	return answerWords(a)
+}
+
+func answerWords(a analyze.Answer) string {
 	var parts []string
 	if len(a.None) > 0 {
 		parts = append(parts, "at most "+size(a.NoneAtMostPercent)+" % on "+nameOrCount(a.None, a.Workloads))

@@ -56,14 +56,14 @@ func Benchfmt(w io.Writer, r *store.Run) error {
 			if err != nil {
 				return err
 			}
-			if t.Status != store.Done || baseline != (t.Arm == c.Baseline) {
+			if t.Status != store.Done && t.Status != store.Duet || baseline != (t.Arm == c.Baseline) {
 				continue
 			}
 			for _, m := range metrics {
 				v, ok := t.Metrics[m.Name]
-				if m.Name == analyze.CPUTime && m.Probe {
+				if m.Probe {
 					v = t.Probes[model.ProbeGuestGroupCPU]
-					ok = v > 0
+					ok = v > 0 && (m.Name == analyze.CPUTimeAtOnce) == (t.Status == store.Duet)
 				}
 				if m.Workload != t.Workload || !ok {
 					continue
@@ -81,7 +81,7 @@ func Benchfmt(w io.Writer, r *store.Run) error {
 	return buffered.Flush()
 }
 
-// benchMetrics are the metrics and, in place of all probes, CPU time.
+// benchMetrics are the metrics and, in place of all probes, CPU time alone and in duets.
 func benchMetrics(all []store.Metric) (out []store.Metric) {
 	for _, m := range all {
 		measured := func(o store.Metric) bool { return o.Workload == m.Workload && o.Name == analyze.CPUTime }
@@ -90,6 +90,8 @@ func benchMetrics(all []store.Metric) (out []store.Metric) {
 		}
 		if m.Probe {
 			m.Name, m.Unit, m.Better = analyze.CPUTime, "cpu-sec/op", "lower"
+			out = append(out, m)
+			m.Name = analyze.CPUTimeAtOnce
 		}
 		out = append(out, m)
 	}

@@ -125,6 +125,7 @@ func (t *table) legend() {
 		{t.emulated, "* emulated: its times say nothing about real hardware"},
 		{t.ofThese, "° " + TheseGuests},
 		{t.wide, "~ widely spread values: do not quote the mean alone"},
+		{t.atOnce, AtOnceLegend},
 		{t.doubted, "! a serious finding below concerns this figure"},
 		{t.isolated, "isolation: " + IsolationLegend},
 		{t.singles, "single latencies: " + LatencyLegend},

@@ -41,6 +41,7 @@ type table struct {
 	doubted  bool // a row is marked !
 	ofThese  bool // a row is marked °
 	wide     bool // a row is marked ~
+	atOnce   bool // a verdict is on duets
 	isolated bool // there is a table of isolation
 	singles  bool // … of single latencies
 	counted  bool // … of packets
@@ -174,8 +175,9 @@ func (t *table) metric(k metricKey) {
 		r.result, r.style = t.result(c)
 		r.interval = Interval(c)
 		t.adjusted = t.adjusted || manyComparisons(t.res, c)
-		if cpu := ByMetric(t.res, c, analyze.CPUTime); cpu != nil {
-			r.cpu, r.cpuStyle = ShortVerdict(*cpu)+t.scope(*cpu), t.style(*cpu)
+		if cpu := CPUTimeOf(t.res, c); cpu != nil {
+			r.cpu, r.cpuStyle = CPUVerdict(*cpu)+t.scope(*cpu), t.style(*cpu)
+			t.atOnce = t.atOnce || cpu.Metric == analyze.CPUTimeAtOnce
 		}
 		if energy := ByMetric(t.res, c, analyze.Energy); energy != nil {
 			r.energy, r.energyStyle = ShortVerdict(*energy)+t.scope(*energy), t.style(*energy)

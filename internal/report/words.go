@@ -133,6 +133,31 @@ func ByMetric(res *analyze.Result, c analyze.Comparison, metric string) *analyze
 	return nil
 }
 
+// CPUTimeOf is the comparison of the same two arms by CPU time: in duets, if they say anything and trials alone do not
+// overrule them, otherwise alone; nil if there is none, or if c is one of them.
+func CPUTimeOf(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
+	if c.Metric == analyze.CPUTimeAtOnce {
+		return nil
+	}
+	if atOnce := ByMetric(res, c, analyze.CPUTimeAtOnce); c.Metric != analyze.CPUTime && atOnce != nil &&
+		!atOnce.Overruled && Known(*atOnce) {
+		return atOnce
+	}
+	return ByMetric(res, c, analyze.CPUTime)
+}
+
+// AtOnceLegend explains the verdicts of CPUVerdict on duets.
+const AtOnceLegend = "at once: CPU time of duets, in which the arms run the same work at once on the same CPUs, so that " +
+	"noise meets all of them alike"
+
+// CPUVerdict is ShortVerdict on a comparison by CPU time, and says if it is of duets.
+func CPUVerdict(c analyze.Comparison) string {
+	if c.Metric == analyze.CPUTimeAtOnce {
+		return ShortVerdict(c) + " at once"
+	}
+	return ShortVerdict(c)
+}
+
 // widest is from how many times its lower end on the upper end of an interval tells
 // nothing: two pairs of an emulated arm make it "+320 … +17126 %".
 const widest = 10

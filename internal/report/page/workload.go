@@ -50,7 +50,7 @@ func (v *workloadView) addMetrics(res *analyze.Result, d *data) {
 			v.Others = append(v.Others, mv)
 		}
 	}
-	for _, measured := range []string{analyze.CPUTime, analyze.Energy} {
+	for _, measured := range []string{analyze.CPUTime, analyze.CPUTimeAtOnce, analyze.Energy} {
 		if m, ok := metric(res, v.Name, measured, func(string) bool { return true }); ok {
 			v.Others = append(v.Others, m)
 		}
@@ -158,8 +158,8 @@ func metric(res *analyze.Result, workload, name string, baseline func(string) bo
 		r.mark = markOf(res, *c)
 		if c.Control {
 			r.Verdict, r.Class = "control: identical to "+c.Baseline, "open"
-		} else if cpu := report.ByMetric(res, *c, analyze.CPUTime); cpu != nil {
-			r.CPUVerdict, r.CPUMark = report.ShortVerdict(*cpu), markOf(res, *cpu)
+		} else if cpu := report.CPUTimeOf(res, *c); cpu != nil {
+			r.CPUVerdict, r.CPUMark = report.CPUVerdict(*cpu), markOf(res, *cpu)
 			m.CPU = true
 		}
 		m.OfThese = m.OfThese || r.OfThese

@@ -69,8 +69,8 @@ const (
 type Family string
 
 // The families. Primary has the primary metrics of arms that are not emulated, in the first scenario; CPUTime has
-// their CPU time, AtOnce their CPU time in duets, Energy their energy, Secondary their other metrics, and Tails the percentiles of single
-// latencies. Beside has costs in the other scenarios, against the baseline there.
+// their CPU time, AtOnce their CPU time in duets, Energy their energy, Secondary their other metrics, and Tails the
+// percentiles of single latencies. Beside has costs in the other scenarios, against the baseline there.
 const (
 	FamilyPrimary   Family = "primary"
 	FamilyCPUTime   Family = "cpu-time"

@@ -232,7 +232,7 @@ func TestFull(t *testing.T) {
 		Image:     Image{NonFree: true, Packages: []string{"jq", "g++"}, AlsoFor: []string{"openssl-enc"}},
 		Scenarios: []Scenario{{Name: model.Solo}},
 		TrialTime: 500 * time.Millisecond, Blocks: Blocks{10, 40}, Precision: 2.5,
-		Budget: 90 * time.Minute, Delta: 3, RecreateEvery: 0, EmulatedShare: 10, Timeout: 90 * time.Second,
+		Budget: 90 * time.Minute, Delta: 3, RecreateEvery: 0, EmulatedShare: 10, Duets: 25, Timeout: 90 * time.Second,
 		AllowUnequal: true, OutputLimit: MiB,
 	}
 	warnings := c.Warnings
@@ -282,7 +282,7 @@ func TestDefaults(t *testing.T) {
 		Arms: []Arm{{Name: "lxc", System: "lxc", Flavor: "default"},
 			{Name: "native", System: "native", Flavor: "default"}},
 		Baseline: "native", Workloads: []Workload{{Name: "openssl-enc"}}, Scenarios: []Scenario{{Name: model.Solo}},
-		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: Auto, EmulatedShare: 10,
+		TrialTime: time.Second, Blocks: Blocks{10, 10}, Delta: 2, RecreateEvery: Auto, EmulatedShare: 10, Duets: 25,
 		Timeout: 5 * time.Minute, OutputLimit: 16 * MiB,
 	}
 	if !reflect.DeepEqual(c, want) {

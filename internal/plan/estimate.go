@@ -332,7 +332,7 @@ func (p *Plan) duetsText() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2g %% of the time, of the arms whose trials take less than %d times as long as the baseline's: %s",
+	return fmt.Sprintf("%.2g %% of the time, for arms that take less than %d times as long as the baseline: %s",
 		100*p.DuetShare, duetLimit, strings.Join(names, ", "))
 }
 

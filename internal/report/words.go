@@ -147,8 +147,8 @@ func CPUTimeOf(res *analyze.Result, c analyze.Comparison) *analyze.Comparison {
 }
 
 // AtOnceLegend explains the verdicts of CPUVerdict on duets.
-const AtOnceLegend = "at once: CPU time of duets, in which the arms run the same work at once on the same CPUs, so that " +
-	"noise meets all of them alike"
+const AtOnceLegend = "at once: CPU time of duets, in which the arms run the same work at once on the same CPUs, so " +
+	"that noise meets all of them alike"
 
 // CPUVerdict is ShortVerdict on a comparison by CPU time, and says if it is of duets.
 func CPUVerdict(c analyze.Comparison) string {

@@ -135,7 +135,7 @@ func TestNotARun(t *testing.T) {
 		{"long text", []byte(strings.Repeat("name: quick\n", 100)), "not a run of tare"},
 		{"other SQLite file", foreign, "not a run of tare"},
 		{"disguised", disguised, `its table "x" is not one that tare creates`},
-		{"newer", change(60, Format+1), "format 5; this version of tare reads up to format 4"},
+		{"newer", change(60, Format+1), "format 6; this version of tare reads up to format 5"},
 	} {
 		for _, open := range openers {
 			_, err := open(t.Context(), write(t, dir, test.text))

@@ -168,8 +168,9 @@ func TestReopen(t *testing.T) {
 			Attempt: failures[1].Attempt, Error: "does not start"}}; !reflect.DeepEqual(failures, want) {
 			t.Errorf("failures %v", failures)
 		}
-		if got, want := observations(t, r), []Observation{{Metric: 0, Guest: 1, Value: 2}, {Metric: 1, Guest: 1, Value: 0.5},
-			{Metric: 2, Guest: 1, Value: 4}}; !reflect.DeepEqual(got, want) {
+		if got, want := observations(t, r), []Observation{{Metric: 0, Guest: 1, Status: Done, Value: 2},
+			{Metric: 1, Guest: 1, Status: Done, Value: 0.5}, {Metric: 2, Guest: 1, Status: Done, Value: 4}}; !reflect.DeepEqual(got,
+			want) {
 			t.Errorf("observations %v, want %v", got, want)
 		}
 		events, err := r.Events()
@@ -379,8 +380,8 @@ func TestPages(t *testing.T) {
 	must(t, r.AddEvent(1, 0, "still", "works"))
 }
 
-// TestPasses: discarded and repeated trials are no results, and passes are read
-// as they were recorded.
+// TestPasses: discarded and repeated trials are no results, duets are counted apart, and passes are read as they
+// were recorded.
 func TestPasses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.tare")
 	r, err := Create(path, nil, testArms, testMetrics)
@@ -394,7 +395,7 @@ func TestPasses(t *testing.T) {
 	if err := r.AddPass(1, []byte(`{}`)); err == nil {
 		t.Error("a pass was recorded twice")
 	}
-	for i, status := range []Status{Discarded, Done, Repeat} {
+	for i, status := range []Status{Discarded, Done, Repeat, Duet} {
 		id, err := r.Begin(Attempt{Session: session, Guest: guest, Workload: "cpu", Position: i - 1})
 		must(t, err)
 		must(t, r.Finish(id, Outcome{Status: status, Values: map[int]float64{0: float64(i)}}))
@@ -409,12 +410,16 @@ func TestPasses(t *testing.T) {
 		t.Errorf("passes %s", passes)
 	}
 	if got, want := observations(t, r),
-		[]Observation{{Guest: 1, Value: 1}, {Guest: 1, Position: 1, Repeat: true, Value: 2}}; !reflect.DeepEqual(got, want) {
+		[]Observation{{Guest: 1, Status: Done, Value: 1}, {Guest: 1, Position: 1, Status: Repeat, Value: 2},
+			{Guest: 1, Position: 2, Status: Duet, Value: 3}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("observations %+v, want %+v", got, want)
 	}
 	finished, err := r.Finished()
 	must(t, err)
-	if len(finished) != 1 {
+	alone := model.TrialID{Workload: "cpu", Arm: "native"}
+	atOnce := alone
+	atOnce.Duet = true
+	if len(finished) != 2 || !finished[alone] || !finished[atOnce] {
 		t.Errorf("finished %v", finished)
 	}
 	far, err := r.Progress()
@@ -424,8 +429,8 @@ func TestPasses(t *testing.T) {
 	}
 	spents, err := r.Spents()
 	must(t, err)
-	if len(spents) != 1 || spents[0].N != 3 || spents[0].Workload != "cpu" || spents[0].Arm != "native" ||
-		spents[0].Mean <= 0 {
+	if len(spents) != 2 || spents[0].N != 3 || spents[0].Workload != "cpu" || spents[0].Arm != "native" ||
+		spents[0].Mean <= 0 || spents[0].Duet || spents[1].N != 1 || !spents[1].Duet {
 		t.Errorf("spent %+v", spents)
 	}
 }

@@ -219,7 +219,8 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 func (v *view) status(res *analyze.Result, ctx report.Context, d *data) {
 	ending, complete := report.EndingOf(ctx)
 	trials := fmt.Sprintf("%d", d.trials)
-	for _, s := range []store.Status{store.Failed, store.Void, store.Interrupted, store.Discarded, store.Repeat, store.Duet} {
+	for _, s := range []store.Status{store.Failed, store.Void, store.Interrupted, store.Discarded, store.Repeat,
+		store.Duet} {
 		if n := d.count[s]; n > 0 {
 			trials += fmt.Sprintf(", %d %s", n, s)
 		}

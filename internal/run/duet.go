@@ -124,7 +124,8 @@ func (c *company) begin(members []*member) {
 	}()
 }
 
-// keep ends a member's own work, and runs the steps in its guest until the others have ended theirs.
+// keep ends a member's own work, and runs the steps in its guest until the others have ended theirs. What they leave on
+// the data volume, the steps after them remove.
 func (c *company) keep(ctx context.Context, m *member, steps []workload.Step) error {
 	if c == nil {
 		return nil
@@ -153,7 +154,6 @@ func (c *company) keep(ctx context.Context, m *member, steps []workload.Step) er
 				default:
 				}
 			case <-c.over:
-				m.guest.dirty = true // it may have left files
 				_, err := again.stop(ctx)
 				return err
 			}

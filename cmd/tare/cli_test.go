@@ -333,3 +333,24 @@ func TestPaper(t *testing.T) {
 		t.Errorf("a file named as a prefix: status %d: %s%s", r.status, r.stdout, r.stderr)
 	}
 }
+
+// TestParseUnread: parse says what it did not read, in its JSON and in one line on the terminal.
+func TestParseUnread(t *testing.T) {
+	text, err := os.ReadFile(absolute("../../internal/workload/tool/testdata/sysbench/cpu.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	saved := filepath.Join(dir, "saved.txt")
+	if err := os.WriteFile(saved, append(text, "Something new: 73518.25 furlongs\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sysbench", "sysbench-cpu"} {
+		r := tare(t, dir, "parse", name, saved)
+		var p struct{ Unread []string }
+		if err := json.Unmarshal([]byte(r.stdout), &p); err != nil || r.status != 0 || len(p.Unread) != 1 ||
+			!strings.Contains(r.stderr, `1 line with numbers not read: "Something new: 73518.25 furlongs"`) {
+			t.Errorf("%s: %v, %v, %s%s", name, err, p, r.stdout, r.stderr)
+		}
+	}
+}

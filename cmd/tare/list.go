@@ -177,7 +177,7 @@ docs/parse.md lists the versions. Supported tools:
 		if isTool {
 			result, err = parsedByTool(cmd.ErrOrStderr(), args[1], t, b)
 		} else {
-			result, err = parsed(w, b)
+			result, err = parsed(cmd.ErrOrStderr(), args[1], w, b)
 		}
 		if err != nil {
 			return fault.Campaignf("%s: %w", args[1], err)
@@ -273,23 +273,13 @@ func parsedByTool(w io.Writer, name string, t tool.Tool, output []byte) (any, er
 	if err != nil {
 		return nil, err
 	}
-	doubts, unread := []string{}, r.Unread()
+	doubts := []string{}
 	for _, doubt := range r.Doubts {
 		doubts = append(doubts, doubt.Error())
 		fmt.Fprintf(w, "tare: %s: in doubt: %v\n", name, doubt)
 	}
-	if n := len(unread); n > 0 {
-		first := make([]string, min(n, 3))
-		for i := range first {
-			first[i] = tool.Quote(unread[i])
-		}
-		more := ""
-		if n > len(first) {
-			more = " …"
-		}
-		fmt.Fprintf(w, "tare: %s: %s with numbers not read: %s%s\n", name, fmt.Sprintf("%d lines", n),
-			strings.Join(first, ", "), more)
-	}
+	unread := r.Unread()
+	tellUnread(w, name, unread)
 	return struct {
 		Tool    string        `json:"tool"`
 		Version string        `json:"version,omitempty"`
@@ -299,11 +289,37 @@ func parsedByTool(w io.Writer, name string, t tool.Tool, output []byte) (any, er
 	}{r.Tool, r.Version, r.Figures, doubts, unread}, nil
 }
 
+// tellUnread says on w which lines with numbers tare did not read.
+func tellUnread(w io.Writer, name string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	noun, more := "lines", ""
+	if len(lines) == 1 {
+		noun = "line"
+	}
+	var first []string
+	for _, line := range lines[:min(len(lines), 3)] {
+		first = append(first, tool.Quote(line))
+	}
+	if len(lines) > len(first) {
+		more = " …"
+	}
+	fmt.Fprintf(w, "tare: %s: %d %s with numbers not read: %s%s\n", name, len(lines), noun, strings.Join(first, ", "), more)
+}
+
 // parsed is what it prints for a workload.
-func parsed(w *workload.Workload, output []byte) (any, error) {
+func parsed(stderr io.Writer, name string, w *workload.Workload, output []byte) (any, error) {
 	values, err := w.Parse(output)
 	if err != nil {
 		return nil, err
+	}
+	var unread []string
+	if t, ok := tool.Get(w.Tool); ok {
+		if r, err := t.Read(string(output)); err == nil {
+			unread = r.Unread()
+			tellUnread(stderr, name, unread)
+		}
 	}
 	list := []tool.Figure{}
 	for _, m := range w.Metrics {
@@ -314,7 +330,8 @@ func parsed(w *workload.Workload, output []byte) (any, error) {
 	return struct {
 		Workload string        `json:"workload"`
 		Metrics  []tool.Figure `json:"metrics"`
-	}{w.Name, list}, nil
+		Unread   []string      `json:"unread,omitempty"`
+	}{w.Name, list, unread}, nil
 }
 
 func newGC(o *options) *cobra.Command {

@@ -38,6 +38,7 @@ type Measurement struct {
 // MeasuredBy completes a workload whose figures are all in the output of one step. The step's time is
 // the metric "time"; with the time of a step named flush added, it is the metric "time-flushed".
 func (w *Workload) MeasuredBy(by Measurement) *Workload {
+	w.Tool = by.Tool
 	w.Parse = timed(func(text string) (map[string]float64, error) {
 		_, m, err := by.read(w, text)
 		return m, err

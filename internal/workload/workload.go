@@ -214,6 +214,8 @@ type Workload struct {
 	// or of the shell's time. All values are finite and positive. The output of a
 	// failed run is an error.
 	Parse func(output []byte) (map[string]float64, error)
+	// Tool is the reader, of package tool, of the output that Parse reads; "": the workload has a reader of its own.
+	Tool string
 	// Evaluate turns the results of a trial's steps into metric values, one for
 	// each of Metrics. The error says why the trial does not count: wrong exit
 	// status, wrong output or wrong amount of work. It does not check the guest's

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
 // allWell returns results of steps that all succeeded and wrote output.
@@ -112,6 +113,34 @@ func recorded(t *testing.T, name string) (size int64, rs []workload.StepResult) 
 			Stderr: []byte(s.Stderr)})
 	}
 	return f.Size, rs
+}
+
+// TestEveryLineIsRead: of what the tools printed in recorded trials, the readers leave no line with numbers out.
+func TestEveryLineIsRead(t *testing.T) {
+	read := 0
+	for _, w := range All() {
+		if _, err := os.Stat(filepath.Join("testdata", "trials", w.Name+".json")); err != nil || w.Tool == "" {
+			continue
+		}
+		_, rs := recorded(t, w.Name)
+		for _, step := range rs {
+			if _, err := w.Parse([]byte(step.Output())); err != nil {
+				continue // the output of another program
+			}
+			r, err := tool.Read(w.Tool, step.Output())
+			if err != nil {
+				t.Errorf("%s: %v", w.Name, err)
+				continue
+			}
+			read++
+			if left := r.Unread(); len(left) > 0 {
+				t.Errorf("%s: %s leaves out %d lines with numbers: %q", w.Name, w.Tool, len(left), left[:min(len(left), 3)])
+			}
+		}
+	}
+	if read < 25 {
+		t.Errorf("only %d outputs were read", read)
+	}
 }
 
 func record(t *testing.T, name string, size int64, rs []workload.StepResult) {

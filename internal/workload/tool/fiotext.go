@@ -31,7 +31,7 @@ var (
 	fioTextEnd = regexp.MustCompile(`^ +latency +: target=`)
 	fioTextAll = regexp.MustCompile(`^ +(READ|WRITE|TRIM|MIXED): (?:bw=.*, io=.*, run=\d+-\d+msec|io=.*, aggrb=.*, maxt=\d+msec)$`)
 	// fioTextHas are lines with words like avg=2.5k, of which a line with fsyncs is only a heading.
-	fioTextHas  = regexp.MustCompile(`^( +)([\w ]*?)(?: \( *([\w/ ]+)\))? *:(.* \S+=.*)$`)
+	fioTextHas  = regexp.MustCompile(`^( +)([\w -]*?)(?: \( *([\w/ ]+)\))? *:(.* \S+=.*)$`)
 	fioTextPct  = regexp.MustCompile(`^ +(\w+) percentiles \((\w+)\):$`)
 	fioTextBar  = regexp.MustCompile(`^ +\| (.*)$`)
 	fioTextWord = regexp.MustCompile(fioWord)
@@ -230,7 +230,7 @@ func (r *fioTextReader) detail(line, job string) error {
 	switch {
 	case name == "lat" && !strings.Contains(line, "min="): // the distribution
 		r.side, name, unit = "", "lat ("+unit+")", ""
-	case len(m[1]) == 2 || name == "submit" || name == "complete" || strings.HasPrefix(name, "issued rwt") || name == "latency":
+	case len(m[1]) == 2 || !r.open && strings.Contains(m[4], " ios=") || name == "submit" || name == "complete" || strings.HasPrefix(name, "issued rwt") || name == "latency":
 		r.side = ""
 		if !r.open && name != "latency" {
 			prefix, name = "", "disk "+name

@@ -169,7 +169,8 @@ func addIoping(r *Report, c column, text string) error {
 	case err != nil:
 		return err
 	case c.unit != "" && of != "":
-		v *= iopingPrefix[of]
+		r.addScaled(c.name, number, " "+of, iopingPrefix[of], c.unit, c.better)
+		return nil
 	case c.unit == "" && iopingOldUnits[of] != "":
 		r.addScaled(c.name, number, " "+of, 1, iopingOldUnits[of], c.better)
 		return nil

@@ -71,7 +71,7 @@ func readIperf2(text string, r *Report) error {
 			return err
 		}
 		switch m := iperf2Sent.FindStringSubmatch(line); {
-		case ok && extra && len(row.more) == 0:
+		case ok && extra && len(row.more) == 0 && !r.lenient:
 			return damaged("iperf", line)
 		case ok:
 			row.order = server
@@ -190,8 +190,10 @@ func iperf2Read(r *Report, line string) (row iperf2Line, ok bool, err error) {
 			{"lost", "%", Lower}, {"mean latency", "ms", Lower}, {"min latency", "ms", Lower}, {"max latency", "ms", Lower},
 			{"latency, deviation", "ms", Lower}, {"packets", "1/s", Higher}, {"received packets", "1", ""},
 			{"packets in flight", "1", ""}, {"network power", "as printed", Higher}}, m[1:])
-	} else if strings.TrimSpace(rest) != "" {
-		return row, false, damaged("iperf", line)
+	} else if strings.TrimSpace(rest) != "" { // such as the columns of another version
+		if err := r.doubt(damaged("iperf", line)); err != nil {
+			return row, false, err
+		}
 	}
 	return row, true, nil
 }

@@ -26,7 +26,7 @@ var withoutFigures = compiled(map[string][]string{
 	"lmbench": {`^\[.*\]$`, `^"\w+=\w+`, `^\d+k\t`},
 	"unixbench": {`^ +System -- .*$`, `^ +(?:Start|End) Benchmark Run: .*$`, `^ +BYTE UNIX Benchmarks.*$`, `^ +\d+ interactive users\.$`, `^ +[\d:]+ up .*$`, `^ +\S+ +\d+ +\d+ +\d+ +\d+% .*$`, `(?s)^.*?\nBenchmark Run:[^\n]*\n[^\n]*`, `(?s)\n-{20,}\nBenchmark Run:[^\n]*\n[^\n]*`,
 		`^(?:COUNT|TIME)\|.*$`, `^make.*$`},
-	"hyperfine": {`^Benchmark \d+: .*$`, `^  Warning: .*$`, `than '[^']*'`, `'[^']*' ran`, `^sleep [\d.]+,`,
+	"hyperfine": {`^Benchmark #?\d+: .*$`, `^  Warning: .*$`, `than '[^']*'`, `'[^']*' ran`, `^sleep [\d.]+,`,
 		"`sleep [\\d.]+`", `"exit_codes": \[[^\]]*\]`, `"command": .*`, `"parameters": \{[^}]*\}`, `"n": .*`},
 	"memaslap": {`^servers: .*$`, `^[sg]et proportion: .*$`},
 	"mbw":      {`^Long uses .*$`, `^Using .*$`},
@@ -58,7 +58,7 @@ var withoutFigures = compiled(map[string][]string{
 		`=netperf.*$`, `=[\w-]{36}$`, `^\w+,\w+,\w+.*\D9\dth.*$|Socket Type,.*$|Throughput,Throughput Units.*$`},
 	"openssl": {`^OpenSSL \d.*$`, `^\(C\) .*$`, `^(?:version|built on|options|compiler|CPUINFO):.*$`, `(?:\(.*\) copied|, [\d.]+ [kMGT]?B/s$)`, `^task \d`,
 		`^(?:Got: )?\+[FR]\d*:(?:\d+:)?`, `-pbkdf2`, `for 1s`, `^Forked child \d+$`, `in 1000s of`},
-	"fio": {`\([\d.]+[kMGT]?(?:-[\d.]+[kMGT]?)?\)`, `BW=[\d.]+[KMGT]?i`, `^fio-\d.*$`, `^\.\.\.$`, ` pid=\d+: .*$`, `"(?:fio version|timestamp\w*|time|job_start|groupid|eta|rw|bs|size|iodepth|numjobs|direct|io_size|\w*r` +
+	"fio": {`^ *"[\w -]+" : "[^"]*",?$`, `\([\d.]+[kMGT]?(?:-[\d.]+[kMGT]?)?\)`, `BW=[\d.]+[KMGT]?i`, `^fio-\d.*$`, `^\.\.\.$`, ` pid=\d+: .*$`, `"(?:fio version|timestamp\w*|time|job_start|groupid|eta|rw|bs|size|iodepth|numjobs|direct|io_size|\w*r` +
 		`untime_?|name|jobname|filename|percentile_list)" : .*$`,
 		`^.*\(g=\d+\): rw=.*$`, `^fio-3.*$`, `^Starting \d.*$`, `\(groupid=.*$`, `^Run status group \d+`,
 		`\([\d.]+[kMG]?B(?:/s)?(?:-[\d.]+[kMG]?B/s)?\)`,

@@ -113,6 +113,7 @@ var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.
 		figures(`^Time taken for tests: +([\d.]+) seconds`, "time", "s", Lower),
 		figures(`^Complete requests: +(\d+)`, "complete", "1", ""),
 		figures(`^Failed requests: +(\d+)`, "failed", "1", Lower),
+		figures(`^Broken pipe errors: +(\d+)`, "broken pipes", "1", Lower),
 		figures(`^Non-2xx responses: +(\d+)`, "non-2xx", "1", Lower),
 		figures(`^Requests per second: +([\d.]+)`, "requests", "1/s", Higher),
 		figures(`^Time per request: +([\d.]+) \[ms\] \(mean\)`, "time per request", "ms", Lower),

@@ -201,7 +201,7 @@ var tcpbenchLines = lineTool{lines: []figureLine{
 
 // sockperfStatistics are the words of the line of the mean: each version prints more of them.
 var (
-	sockperfMean  = regexp.MustCompile(`avg-(?:latency|rtt|lat)=([\d.]+) \((.*)\)$`)
+	sockperfMean  = regexp.MustCompile(`avg-(?:latency|rtt|lat)= *([\d.]+) \((.*)\)$`)
 	sockperfPair  = regexp.MustCompile(`([a-z][a-z-]*)=([\d.]+)`)
 	sockperfRange = regexp.MustCompile(`([\d.]+)% ci=\[([\d.]+), ([\d.]+)\]`)
 	sockperfIs    = regexp.MustCompile(`== version #(\S+) ==`)

@@ -9,7 +9,7 @@ import (
 
 var (
 	mbwLine = line("Method:",
-		`^(\d+|AVG)\tMethod: (MEMCPY|DUMB|MCBLOCK)\tElapsed: (\d+\.\d+)\tMiB: (\d+\.\d+)\tCopy: (\d+\.\d+) MiB/s$`)
+		`^(\d+|AVG)[ \t]+Method: (MEMCPY|DUMB|MCBLOCK)[ \t]+Elapsed: (\d+\.\d+)[ \t]+MiB: (\d+\.\d+)[ \t]+Copy: (\d+\.\d+) MiB/s$`)
 	mbwPlan = line("Doing", `Doing (\d+) runs per test\.$`)
 	// mbwMethods are mbw's ways to copy.
 	mbwMethods = []string{"MEMCPY", "DUMB", "MCBLOCK"}

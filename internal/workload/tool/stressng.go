@@ -169,9 +169,8 @@ func readStressTable(text string, r *Report) (names []string, err error) {
 		} else if m := stressOf.FindStringSubmatch(line); m != nil {
 			of = m[1] + ": "
 		} else if m := stressPerf.FindStringSubmatch(line); m != nil {
-			f := r.numbers(strings.ReplaceAll(m[1], ",", ""), m[3])
-			r.add(of+quoteless(m[2]), f[0], "1", "")
-			r.add(of+quoteless(m[2])+", rate", f[1]*stressScale[m[4]], "1/s", "")
+			r.add(of+quoteless(m[2]), r.number(strings.ReplaceAll(m[1], ",", "")), "1", "")
+			r.addScaled(of+quoteless(m[2])+", rate", m[3], " "+m[4]+"/sec", stressScale[m[4]], "1/s", "")
 		} else if m := stressHeat.FindStringSubmatch(line); m != nil {
 			f := r.numbers(m[2], m[3])
 			r.add(of+quoteless(m[1]), f[0], "°C", Lower)

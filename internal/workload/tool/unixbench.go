@@ -36,6 +36,7 @@ var unixbenchLines = lines(lineTool{regexp.MustCompile(`(?m)^(?:.*\*\*\* (?:Erro
 var (
 	unixbenchRun   = regexp.MustCompile(`(?m)^Benchmark Run: .*\n.*; running (\d+) parallel cop(?:y|ies) of tests$`)
 	unixbenchFour  = regexp.MustCompile(`BYTE UNIX Benchmarks \(Version (4\.[\d.]+)\)`)
+	unixbenchFive  = regexp.MustCompile(`(?m)^ +Version (\d[\d.]*) +Based on the Byte Magazine`)
 	unixbenchPlan  = regexp.MustCompile(`(?m)^(\d+) x \w.*$`)
 	unixbenchDone  = regexp.MustCompile(`(?m)^(?:Write|Read|Copy) done: \d+ in \d+\.\d+, score \d+$`)
 	unixbenchScore = regexp.MustCompile(`(?m)^System Benchmarks Index Score.*? \d+\.\d+$`)
@@ -68,6 +69,9 @@ func readUnixbench(text string, r *Report) error {
 			return fault.Guestf("fstime made %d tests, but the output has %d lines with \"done:\": it is cut off", writes, done)
 		}
 		return unixbenchLines(text, r)
+	}
+	if m := unixbenchFive.FindStringSubmatch(text); m != nil {
+		r.Version = m[1]
 	}
 	copies := map[string]bool{}
 	for _, m := range unixbenchPlan.FindAllStringSubmatch(text, -1) {

@@ -98,6 +98,12 @@ fuzz: $(GUEST) | $(GO) ## fuzz every parser for FUZZTIME (default 1m) each
 install: build ## bin/tare to PREFIX/bin (default /usr/local)
 	install -D -m 0755 bin/tare $(DESTDIR)$(PREFIX)/bin/tare
 
+.PHONY: packages
+packages: build ## bin/packages: .deb, .rpm and .apk of bin/tare, with manual pages and completions
+	@rm -rf bin/packages
+	@VERSION=$(VERSION) ./scripts/package bin/packages
+	@ls bin/packages
+
 .PHONY: clean
 clean: ## remove what was built here; images in /var/lib/tare stay
 	rm -rf bin $(GUEST)

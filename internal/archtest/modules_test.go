@@ -31,7 +31,7 @@ var licences = []struct {
 	{"MIT", regexp.MustCompile(
 		`Permission is hereby granted, free of charge, to any person obtaining a copy of this software`)},
 	{"BSD", regexp.MustCompile(
-		`Redistribution and use in source and binary forms, with or without modification, are permitted`)},
+		`Redistribution and use in source and binary forms, with or without( >)? modification, are permitted`)},
 	{"ISC", regexp.MustCompile(
 		`Permission to use, copy, modify, and/?(or)? ?distribute this software for any purpose with or without fee is hereby granted`)},
 	{"MPL-2.0", regexp.MustCompile(`Mozilla Public License,? Version 2\.0`)},

@@ -169,8 +169,8 @@ func TestReopen(t *testing.T) {
 			t.Errorf("failures %v", failures)
 		}
 		if got, want := observations(t, r), []Observation{{Metric: 0, Guest: 1, Status: Done, Value: 2},
-			{Metric: 1, Guest: 1, Status: Done, Value: 0.5}, {Metric: 2, Guest: 1, Status: Done, Value: 4}}; !reflect.DeepEqual(got,
-			want) {
+			{Metric: 1, Guest: 1, Status: Done, Value: 0.5},
+			{Metric: 2, Guest: 1, Status: Done, Value: 4}}; !reflect.DeepEqual(got, want) {
 			t.Errorf("observations %v, want %v", got, want)
 		}
 		events, err := r.Events()

@@ -57,7 +57,11 @@ func (p *progress) event(e run.Event) {
 		p.say(fmt.Sprintf("no result: block %d of %s on %s: %s", e.Trial.Block+1, e.Trial.Workload, e.Trial.Arm, e.Text))
 	case run.TrialBegin:
 		p.begun = true
-		p.status = fmt.Sprintf("pass %d%s: %s on %s%s", e.Pass+1, of(e.Passes), e.Trial.Workload, e.Trial.Arm, left(e.Left))
+		where := "on " + e.Trial.Arm
+		if e.Trial.Duet {
+			where = "on all at once"
+		}
+		p.status = fmt.Sprintf("pass %d%s: %s %s%s", e.Pass+1, of(e.Passes), e.Trial.Workload, where, left(e.Left))
 	case run.PassDone:
 		p.intervals()
 		if now := time.Now(); !p.terminal && now.Sub(p.told) >= tellEvery {

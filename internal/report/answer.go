@@ -49,7 +49,7 @@ func answerWords(a analyze.Answer) string {
 		}
 	}
 	if len(open) > 0 {
-		parts = append(parts, notResolved(open, a.Workloads))
+		parts = append(parts, bounds(open))
 	}
 	switch {
 	case len(unknown) > 0 && a.Workloads == 1:
@@ -95,10 +95,9 @@ func claimed(claims []analyze.Claim) string {
 	return And(parts)
 }
 
-// notResolved says what each of these workloads costs at most, the best known first:
-// "at most +2.3 % on openssl-enc, +2.9 % on
-// sysbench-cpu, +6.5 % on dd-write, and +34.9 % on 4 more".
-func notResolved(open []analyze.Claim, of int) string {
+// bounds says what each of these workloads costs at most, the best known first: "at most +2.3 % on openssl-enc, +2.9 % on
+// sysbench-cpu, +6.5 % on dd-write, and +34.9 % on 4 more". That they are not resolved is said in the tables.
+func bounds(open []analyze.Claim) string {
 	open = slices.Clone(open)
 	slices.SortStableFunc(open, func(x, y analyze.Claim) int {
 		return cmp.Compare(math.Abs(farther(x)), math.Abs(farther(y)))
@@ -107,18 +106,11 @@ func notResolved(open []analyze.Claim, of int) string {
 	for _, c := range open[:min(len(open), maxNamed)] {
 		parts = append(parts, saidBound(farther(c), "much")+" on "+c.Workload)
 	}
-	most := And(parts)
 	if more := len(open) - maxNamed; more > 0 {
 		last := saidBound(farther(open[len(open)-1]), "much")
-		most = fmt.Sprintf("%s, and %s on %d more", strings.Join(parts, ", "), last, more)
+		return fmt.Sprintf("at most %s, and %s on %d more", strings.Join(parts, ", "), last, more)
 	}
-	switch {
-	case len(open) == 1:
-		return "not resolved on " + open[0].Workload + ": at most " + saidBound(farther(open[0]), "much")
-	case len(open) == of:
-		return fmt.Sprintf("not resolved on any of %d workloads: at most %s", of, most)
-	}
-	return fmt.Sprintf("not resolved on %d of %d: at most %s", len(open), of, most)
+	return "at most " + And(parts)
 }
 
 // farther is the end of an interval that is farther from 0.

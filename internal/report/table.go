@@ -229,7 +229,8 @@ func (t *table) comparisons(k metricKey) (all []analyze.Comparison) {
 func (t *table) baseline(arm string, k metricKey, sc Scale) row {
 	r := t.row(arm, k, sc)
 	r.result = "baseline"
-	if s := t.res.Arm(arm, k.workload).Metric(analyze.CPUTime); s != nil && k.metric != analyze.CPUTime {
+	if s := t.res.Arm(arm, k.workload).Metric(analyze.CPUTime); s != nil && k.metric != analyze.CPUTime &&
+		k.metric != analyze.CPUTimeAtOnce {
 		r.cpu = InUnit(s.Unit, s.Mean, 4)
 	}
 	if s := t.res.Arm(arm, k.workload).Metric(analyze.Energy); s != nil && k.metric != analyze.Energy {

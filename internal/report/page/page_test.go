@@ -91,9 +91,9 @@ func renderCases(t testing.TB) string {
 func TestCases(t *testing.T) {
 	text := plain(renderCases(t))
 	says(t, text,
-		"lxc At most 1.2 % on openssl-enc; costs 3.1 % (2.2 … 4.0) on stress-ng-exec; not resolved on dd-write: at most "+
-			"+7.6 %; nothing is known yet about hackbench-pipe and cyclictest.",
-		"not resolved on stress-ng-exec: at most ±6.1 % (these guests only). Did not finish hackbench-pipe. A serious "+
+		"lxc At most 1.2 % on openssl-enc; costs 3.1 % (2.2 … 4.0) on stress-ng-exec; at most +7.6 % on dd-write; "+
+			"nothing is known yet about hackbench-pipe and cyclictest.",
+		"at most ±6.1 % on stress-ng-exec (these guests only). Did not finish hackbench-pipe. A serious "+
 			"finding concerns the figure on dd-write.",
 		"openssl-enc 1. native, lxc (tied); 3. runc", "By isolation", "openssl-enc in noisy 1. native, lxc (tied)",
 		"By cost beside other guests", "openssl-enc in noisy 1. native@noisy; 2. lxc@noisy",

@@ -2,8 +2,11 @@ package tool
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -243,5 +246,62 @@ func TestOutdented(t *testing.T) {
 	}
 	if got := outdented("I ran this:\n\n    a\n      b\n", 4); got != "I ran this:\n\na\n  b\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestParsePage: docs/parse.md has the table of tools and versions, and of the outputs that show that tare reads them.
+// -update writes it.
+func TestParsePage(t *testing.T) {
+	var index []struct{ Fixture, Version, Source string }
+	if err := yaml.Unmarshal([]byte(fixture(t, "versions.yaml")), &index); err != nil {
+		t.Fatal(err)
+	}
+	published, written := map[string][]string{}, map[string][]string{}
+	for _, e := range index {
+		to := written
+		if strings.HasPrefix(filepath.Base(e.Fixture), "published-") {
+			to = published
+		}
+		tool := filepath.Dir(e.Fixture)
+		to[tool] = append(to[tool], e.Version)
+	}
+	recorded, says := map[string]int{}, map[string][]string{}
+	for _, name := range outputs(t) {
+		if strings.HasPrefix(filepath.Base(name), "published-") || strings.HasPrefix(filepath.Base(name), "form-") {
+			continue
+		}
+		tool := filepath.Dir(name)
+		recorded[tool]++
+		if v := examine(t, tool, fixture(t, name)).Version; v != "" && !slices.Contains(says[tool], v) {
+			says[tool] = append(says[tool], v)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| tool | versions | recorded outputs | after published outputs of | written in the form of |\n|---|---|---|---|---|\n")
+	for _, tool := range All() {
+		n := strconv.Itoa(recorded[tool.Name])
+		if says[tool.Name] != nil {
+			n += " (" + strings.Join(says[tool.Name], ", ") + ")"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", tool.Name, tool.Versions, n,
+			strings.Join(published[tool.Name], "; "), strings.Join(written[tool.Name], "; "))
+	}
+	const path, start = "../../../docs/parse.md", "## Tools and versions\n\n"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(page), start)
+	if !ok {
+		t.Fatalf("%s has no heading %q", path, start)
+	}
+	_, tail, _ := strings.Cut(rest, "\n\n")
+	want := head + start + b.String() + "\n" + tail
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if string(page) != want {
+		t.Errorf("the table in %s is not that of the tools: go test -update writes it", path)
 	}
 }

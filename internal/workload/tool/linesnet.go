@@ -174,15 +174,6 @@ var sockperfLines = lineTool{lines: []figureLine{
 		column{"observations of a percentile", "1", ""}),
 	figures(`---> <(MAX|MIN)> observation = +(\d+\.\d+)$`, "%1 observation", "us", Lower),
 	row(`Total of (\d+) messages sent in (\d+\.\d+) sec$`, column{"sent", "1", ""}, column{"time", "s", ""}),
-}, check: func(r *Report) error {
-	last := "MIN observation"
-	if len(r.All("messages")) > 0 || len(r.All("sent")) > 0 {
-		last = "bandwidth, Mbps"
-	}
-	if _, err := r.One(last); err != nil && len(r.Figures) > 0 {
-		return r.doubt(fault.Guestf("this is not the complete output of one run of sockperf: %w", err))
-	}
-	return nil
 }}
 
 var tcpbenchLines = lineTool{lines: []figureLine{
@@ -199,8 +190,8 @@ var tcpbenchLines = lineTool{lines: []figureLine{
 	return nil
 }}
 
-// sockperfStatistics are the words of the line of the mean: each version prints more of them.
 var (
+	// sockperfMean is the line of the mean; each version prints more statistics in it.
 	sockperfMean  = regexp.MustCompile(`avg-(?:latency|rtt|lat)= *([\d.]+) \((.*)\)$`)
 	sockperfPair  = regexp.MustCompile(`([a-z][a-z-]*)=([\d.]+)`)
 	sockperfRange = regexp.MustCompile(`([\d.]+)% ci=\[([\d.]+), ([\d.]+)\]`)
@@ -236,6 +227,18 @@ func readSockperf(text string, r *Report) error {
 			r.add(of[1]+" % confidence interval: from", r.number(of[2]), "us", Lower)
 			r.add(of[1]+" % confidence interval: to", r.number(of[3]), "us", Lower)
 			r.Version = cmp.Or(r.Version, "3.7 or later")
+		}
+		if len(r.All("mean latency")) == 0 && len(r.All("mean round trip")) == 0 { // a part without the summary
+			r.add("mean latency", r.number(m[1]), "us", Lower)
+		}
+	}
+	last := "MIN observation"
+	if len(r.All("messages")) > 0 || len(r.All("sent")) > 0 {
+		last = "bandwidth, Mbps"
+	}
+	if _, err := r.One(last); err != nil && len(r.Figures) > 0 {
+		if err := r.doubt(fault.Guestf("this is not the complete output of one run of sockperf: %w", err)); err != nil {
+			return err
 		}
 	}
 	// Its MBps and Mbps are 2^20 bytes and bits.

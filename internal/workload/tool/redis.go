@@ -65,11 +65,12 @@ func readRedis(text string, r *Report) error {
 		r.Version = "6.0 or before"
 		return nil
 	}
-	if err := addFigures(r, text, []figureLine{redisQuiet, redisRate}); err != nil {
+	if err := addFigures(r, text, []figureLine{redisQuiet}); err != nil {
 		return err
 	}
-	if redisRate.line.MatchString(text) {
+	if redisRate.line.MatchString(text) && !strings.Contains(text, "\n  throughput summary: ") {
 		r.Version = "6.0 or before"
+		return addFigures(r, text, []figureLine{redisRate})
 	}
 	for i, section := range redisSections(text) {
 		if i == 0 {

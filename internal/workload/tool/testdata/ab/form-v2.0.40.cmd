@@ -1,0 +1,1 @@
+written in the form of ab 2.0.40

@@ -1,0 +1,1 @@
+written in the form of perf bench of Linux 3

@@ -1,0 +1,1 @@
+written in the form of sockperf 2.x

@@ -236,7 +236,7 @@ func TestBuildRefusals(t *testing.T) {
 }
 
 func TestBuildCancelled(t *testing.T) {
-	cache, dir := fakeHost(t, `echo $$ >"$FAKE/pid"; mkdir -p "$TARE_DEBS/../tree"; sleep 60 & sleep 60`)
+	cache, dir := fakeHost(t, `echo $$ >"$FAKE/pid"; mkdir -p "$TARE_DEBS/../tree"; sleep 3600 & sleep 3600`)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for t.Context().Err() == nil {
@@ -248,12 +248,9 @@ func TestBuildCancelled(t *testing.T) {
 		cancel()
 	}()
 	r := testRecipe()
-	start := time.Now()
+	// It returns long before the sleeps end.
 	if _, err := Build(ctx, Options{CacheDir: cache, Recipe: &r}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
-	}
-	if took := time.Since(start); took > 50*time.Second { // the sleeps take longer
-		t.Errorf("cancelling took %s", took)
 	}
 	if names := visible(t, cache); len(names) != 0 {
 		t.Errorf("left behind: %v", names)

@@ -164,6 +164,9 @@ func Analyze(in dataset.Set) (*Result, error) {
 	if r.IsolationMatrix, err = a.matrix(r.Isolation); err != nil {
 		return nil, err
 	}
+	for _, attack := range in.Attacks {
+		r.Attacks = append(r.Attacks, Attack{attack, attack.Held()})
+	}
 	r.Density = a.density(r.Isolation)
 	r.CapAccuracy, err = a.capAccuracy()
 	return r, err

@@ -1,5 +1,7 @@
 package analyze
 
+import "github.com/tare-bench/tare/internal/model"
+
 // Result is what a report shows. It holds no NaN and no infinity.
 type Result struct {
 	Baseline    string       `json:"baseline"`
@@ -31,7 +33,9 @@ type Result struct {
 	Isolation []Isolation `json:"isolation,omitempty"`
 	// IsolationMatrix has every arm but the baseline beside neighbours, in the order of arms.
 	IsolationMatrix []IsolationCell `json:"isolation_matrix,omitempty"`
-	CapAccuracy     []CapAccuracy   `json:"cap_accuracy,omitempty"`
+	// Attacks are those of guests on their limits, in the order in which they were made.
+	Attacks     []Attack      `json:"attacks,omitempty"`
+	CapAccuracy []CapAccuracy `json:"cap_accuracy,omitempty"`
 	// RateCaps has every arm with caps of I/O or of the network, for each workload whose rate is known.
 	RateCaps []RateCap `json:"rate_caps,omitempty"`
 	Density  []Density `json:"density,omitempty"`
@@ -46,6 +50,12 @@ type Result struct {
 	Memory []Memory `json:"memory,omitempty"`
 	// Energy has every arm whose energy is known, including baselines and controls.
 	Energy []EnergyUse `json:"energy,omitempty"`
+}
+
+// Attack is a guest's attack on one of its limits.
+type Attack struct {
+	model.Attack
+	Held model.Held `json:"held"`
 }
 
 // Verdict is what may be said about a comparison.

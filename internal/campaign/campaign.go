@@ -31,6 +31,8 @@ type Campaign struct {
 	Workloads []Workload
 	Image     Image
 	Scenarios []Scenario
+	// Attacks are the limits (model.Attacks) that a guest of each arm attacks before the trials.
+	Attacks []string
 	// Boots are the ways in which the host is booted in turn; none: it is not
 	// rebooted. A round is RecreateEvery blocks in each boot.
 	Boots []Boot
@@ -60,7 +62,9 @@ type Arm struct {
 	System   string
 	Flavor   string // name of one of the campaign's flavors
 	IfUsable bool   // left out instead of refused if the system is not usable
-	Skip     string // why the arm is left out; "" if it is not
+	// Unless are other arms: this one is left out if one of them is not.
+	Unless []string
+	Skip   string // why the arm is left out; "" if it is not
 	// Target says which machine of the system it is, if tare does not create it:
 	// "ssh://root@host". The system defines its form.
 	Target  string

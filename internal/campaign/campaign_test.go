@@ -31,6 +31,7 @@ func lab() Known {
 			"qemu-tcg": {Usable: true, CPUCap: true, Pin: true, MinMemory: 128 * MiB, MaxVCPUs: 8,
 				Backings: []string{model.BackingRaw, model.BackingQCOW2}, Options: []Option{{Name: "queues", UpToVCPUs: true}}},
 			"uml":    {Usable: true, MaxVCPUs: 1, IOCap: IOCap{Why: "none"}, NetCap: "no port"},
+			"gvisor": {Why: "runsc is not installed", CPUCap: true, Pin: true},
 			"kvm":    {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
 			"xen-pv": {Why: "the host is not booted under Xen"},
 			"ssh": {

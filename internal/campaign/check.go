@@ -36,6 +36,7 @@ func (r *checker) check(c *Campaign, known Known) {
 	for i := range c.Arms {
 		r.checkArm(c, i, known.Systems)
 	}
+	r.checkUnless(c)
 	r.checkUnused(c)
 	r.checkBaseline(c)
 	r.checkBoots(c, known)
@@ -196,6 +197,31 @@ func (r *checker) unusable(path string, a *Arm, limits Limits) {
 		why += "; to fix: " + limits.Remedy
 	}
 	r.Fail(path, "arm %q: %s is not usable here: %s; or leave it out with if_usable: true", a.Name, a.System, why)
+}
+
+// checkUnless leaves out the arms that others replace.
+func (r *checker) checkUnless(c *Campaign) {
+	names := make([]string, len(c.Arms))
+	for i, a := range c.Arms {
+		names[i] = a.Name
+	}
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		for j, other := range a.Unless {
+			path := fmt.Sprintf("arms[%d].unless[%d]", i, j)
+			there := slices.Index(names, other)
+			switch {
+			case there < 0:
+				r.FailWord(path, other, names, "arm %q: unknown arm %q", a.Name, other)
+			case there == i:
+				r.Fail(path, "arm %q cannot replace itself", a.Name)
+			case len(c.Arms[there].Unless) > 0:
+				r.Fail(path, "arm %q: %q has unless, too; list what takes part in any case", a.Name, other)
+			case c.Arms[there].Skip == "" && a.Skip == "":
+				a.Skip = other + " takes part"
+			}
+		}
+	}
 }
 
 func (r *checker) checkUnused(c *Campaign) {

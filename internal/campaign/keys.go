@@ -151,6 +151,8 @@ var flavorKeys = []strict.Key[model.Flavor]{
 		func(f *model.Flavor) *string { return &f.Hardening }, model.HardeningProduct),
 }
 
+const maxUnless = 20
+
 var armKeys = []strict.Key[Arm]{
 	strict.Field("name", "Name of the arm in results. Absent: the name of its system.",
 		strict.Name, func(a *Arm) *string { return &a.Name }),
@@ -169,6 +171,8 @@ var armKeys = []strict.Key[Arm]{
 	strict.Field("if_usable", "If the system is not usable, leave the arm out with a note instead of refusing the "+
 		"campaign.",
 		boolKind, func(a *Arm) *bool { return &a.IfUsable }),
+	strict.Field("unless", "Names of other arms. This arm is left out if one of them takes part.",
+		strict.List("names", maxUnless, strict.Name), func(a *Arm) *[]string { return &a.Unless }),
 	strict.Field("skip", "Why this arm is left out. tare records here why arms were not usable.",
 		textKind, func(a *Arm) *string { return &a.Skip }),
 }
@@ -265,6 +269,10 @@ var campaignKeys = []strict.Key[Campaign]{
 	strict.FieldOr("scenarios", "Which guests run at the same time. Every arm runs every workload in each scenario.",
 		strict.List("scenarios", 50, scenarioKind), func(c *Campaign) *[]Scenario { return &c.Scenarios },
 		[]Scenario{{Name: model.Solo}}),
+	strict.Field("attacks", "Limits that a guest of each arm attacks before the trials, with another guest beside it: "+
+		"memory, processes (a fork bomb), disk. tare reports whether they hold. Emulated arms are left out.",
+		strict.List("attacks", len(model.Attacks), strict.OneOf(model.Attacks...)),
+		func(c *Campaign) *[]string { return &c.Attacks }),
 	strict.Field("boots", "Ways to boot the host, linux and xen, if arms need different ones: in each round, every boot "+
 		"comes once, in random order, and lasts recreate_every blocks.",
 		strict.Named("boots", 2, strict.Object("a boot", bootKeys), func(b *Boot) *string { return &b.Name }),

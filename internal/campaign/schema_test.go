@@ -249,8 +249,21 @@ func TestBuiltin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Active()) != 4 || len(c.Skipped()) != 1 || c.Baseline != "native" {
+	if c.Baseline != "native" || len(c.Attacks) != 3 {
 		t.Errorf("%+v", c)
+	}
+	// An emulated system is left out where another one has a kernel of its own.
+	for _, own := range []string{"kvm", "gvisor", "uml", ""} {
+		for _, name := range []string{"kvm", "gvisor", "uml"} {
+			known.Systems[name] = Limits{Usable: name == own, Why: "not installed", CPUCap: true, Pin: true, MaxVCPUs: 8}
+		}
+		if c, err = Parse("quick", text, known); err != nil {
+			t.Fatal(err)
+		}
+		arm, ok := c.Arm("qemu-tcg")
+		if !ok || (arm.Skip != "") != (own != "") || own != "" && arm.Skip != own+" takes part" {
+			t.Errorf("with %q: qemu-tcg is left out because %q", own, arm.Skip)
+		}
 	}
 	for name := range known.Systems { // with nothing but the host itself
 		if name != NativeSystem {

@@ -209,7 +209,13 @@ func (in *Set) readTrouble(r *store.Run) error {
 			causes[e.Attempt] = e.Kind
 			continue
 		}
+		if e.Kind == store.EventAttack {
+			continue // see Attacks
+		}
 		in.Events = append(in.Events, Event{Kind: e.Kind, Text: e.Text, Workload: e.Workload, Arm: e.Arm})
+	}
+	if in.Attacks, err = r.Attacks(); err != nil {
+		return err
 	}
 	failures, err := r.Failures()
 	if err != nil {

@@ -35,8 +35,9 @@ type Set struct {
 	// NeighbourFailures are failures of neighbours; Member is the neighbour's number in the trial.
 	NeighbourFailures []Failure
 	Events            []Event
-	Sizes             []store.Size // of the workloads
-	Planned           int          // blocks that the plan holds; 0 when unknown
+	Attacks           []model.Attack // of guests on their limits
+	Sizes             []store.Size   // of the workloads
+	Planned           int            // blocks that the plan holds; 0 when unknown
 
 	// Precision is the requested half-width, relative (0.02 is ± 2 %), which decided the
 	// number of blocks; 0: none.

@@ -70,6 +70,7 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	list(e, "arms", res.Arms)
 	list(e, "isolation", res.Isolation)
 	listAny(e, "isolation_matrix", res.IsolationMatrix)
+	listAny(e, "attacks", res.Attacks)
 	list(e, "cap_accuracy", res.CapAccuracy)
 	list(e, "rate_caps", res.RateCaps)
 	list(e, "density", res.Density)

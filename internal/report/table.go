@@ -105,6 +105,11 @@ func (t *table) isolates() {
 		said = append(said, [2]string{a.Arm, a.Text})
 	}
 	t.sentences("How each isolates, a guest beside others against one alone:", said)
+	said = nil
+	for _, a := range AttackAnswers(t.res) {
+		said = append(said, [2]string{a.Arm, a.Text})
+	}
+	t.sentences("Which limits hold when a guest attacks them:", said)
 }
 
 // sentences writes names and what is said about each, unless there are none.

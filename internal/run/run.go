@@ -135,7 +135,10 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 		walk = r.rounds
 	}
 	endKSM := r.watchKSM()
-	err := walk(ctx)
+	err := r.attacks(ctx)
+	if err == nil {
+		err = walk(ctx)
+	}
 	if other := (*OtherBoot)(nil); err == nil || errors.As(err, &other) {
 		if e := r.weighLast(ctx, r.inOrder); e != nil {
 			err = e

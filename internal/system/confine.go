@@ -13,9 +13,9 @@ import (
 	"github.com/tare-bench/tare/internal/model"
 )
 
-// maxProcesses is the maximum number of processes and threads that belong to a guest. It is more
+// MaxProcesses is the maximum number of processes and threads that belong to a guest. It is more
 // than any workload starts, and few enough that a fork bomb leaves process IDs to the host.
-const maxProcesses = 4096
+const MaxProcesses = 4096
 
 // harmless are the capabilities with which root in a guest on the host's kernel can affect only
 // the guest. With each of the others it could leave the guest: mount the host's file systems, read

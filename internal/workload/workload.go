@@ -234,7 +234,8 @@ type Workload struct {
 	Packets func(results []StepResult) (Packets, error)
 }
 
-// Kept are files that a trial leaves for later ones. Those of one name are the same files, whichever workload left them.
+// Kept are files that a trial leaves for later ones. Those of one name are the same files,
+// whichever workload left them.
 type Kept struct {
 	Name  string
 	Bytes int64 // of all of them

@@ -84,9 +84,14 @@ func capital(text string) string {
 }
 
 // isolated says for every system how other guests slow its guests down.
-func isolated(res *analyze.Result) (out []answer) {
+func isolated(res *analyze.Result) []answer { return besides(report.IsolationAnswers(res)) }
+
+// attacked says for every system which of its limits hold.
+func attacked(res *analyze.Result) []answer { return besides(report.AttackAnswers(res)) }
+
+func besides(answers []report.IsolationAnswer) (out []answer) {
 	classes := map[analyze.Verdict]string{analyze.Costs: "costs", analyze.None: "none", analyze.NotResolved: "open"}
-	for _, a := range report.IsolationAnswers(res) {
+	for _, a := range answers {
 		out = append(out, answer{Arm: a.Arm, Emulated: a.Emulated, Class: classes[a.Worst],
 			Sentences: []string{capital(a.Text) + "."}})
 	}

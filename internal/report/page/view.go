@@ -33,7 +33,7 @@ type view struct {
 	MatrixLegend          string
 	TheseGuests           string // explains the mark of claims about these guests
 	Delta                 string
-	Isolated              []answer
+	Isolated, Attacked    []answer
 	Matrix                *report.Matrix
 	Overview              matrix
 	Beside                matrix // of what the arms cost beside other guests
@@ -178,7 +178,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 		Level: fmt.Sprintf("%.4g %%", 100*(1-res.Alpha)), Delta: fmt.Sprintf("±%.3g %%", 100*res.Delta),
 		IsolationLegend: report.IsolationLegend, MatrixLegend: report.MatrixLegend,
 		TheseGuests: report.TheseGuests,
-		Answers:     answers(res, d), Isolated: isolated(res), Rankings: rankingsOf(res, d),
+		Answers:     answers(res, d), Isolated: isolated(res), Attacked: attacked(res), Rankings: rankingsOf(res, d),
 	}
 	compared := 0
 	for _, a := range d.arms {

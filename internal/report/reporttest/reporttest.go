@@ -194,6 +194,17 @@ func Cases() *analyze.Result {
 		Native: 1.93, Excess: 1.06, Trials: 24})
 
 	res.IsolationMatrix = matrix()
+	attack := func(a model.Attack) { res.Attacks = append(res.Attacks, analyze.Attack{Attack: a, Held: a.Held()}) }
+	for _, arm := range []string{"native", "lxc"} {
+		attack(model.Attack{Arm: arm, System: arm, On: model.AttackMemory, Limit: 512 << 20, Took: 512 << 20, Stopped: true,
+			Alone: 0.05, Beside: 0.06})
+		attack(model.Attack{Arm: arm, System: arm, On: model.AttackProcesses, Limit: 4096, Took: 2833, Died: arm == "lxc",
+			Stopped: true, Alone: 0.05, Beside: 0.1})
+	}
+	attack(model.Attack{Arm: "runc", System: "runc", On: model.AttackMemory, Limit: 512 << 20, Took: 2 << 30, Alone: 0.05,
+		Lost: "the guest died"})
+	attack(model.Attack{Arm: "runc", System: "runc", On: model.AttackDisk, Limit: 1 << 30, Took: 100 << 20, Alone: 0.05,
+		Beside: 0.05})
 
 	finding := func(severity analyze.Severity, id, workload, arm, text string) {
 		res.Findings = append(res.Findings, analyze.Finding{ID: id, Severity: severity, Workload: workload, Arm: arm,

@@ -58,7 +58,8 @@ func (f fioWork) file(size int64) int64 {
 
 // kept returns the files of all threads.
 func (f fioWork) kept(size int64) workload.Kept {
-	k := workload.Kept{Name: fioFile + "." + decimal(f.threads) + "x" + decimal(f.file(size)), Bytes: f.threads * f.file(size)}
+	bytes := f.file(size)
+	k := workload.Kept{Name: fioFile + "." + decimal(f.threads) + "x" + decimal(bytes), Bytes: f.threads * bytes}
 	if f.direct {
 		k.Name += ".direct"
 	}
@@ -89,8 +90,8 @@ func (f fioWork) steps(size int64) []workload.Step {
 		if f.direct {
 			flags = "oflag=direct"
 		}
-		s = append(s, workload.Step{Name: "files", Argv: bash(layFiles, "fio", decimal(f.file(size)), decimal(f.threads), name,
-			flags)})
+		s = append(s, workload.Step{Name: "files",
+			Argv: bash(layFiles, "fio", decimal(f.file(size)), decimal(f.threads), name, flags)})
 	case f.random():
 		s = append(s, workload.Step{Name: "prepare", Argv: bash(remove)},
 			workload.Step{Name: "layout", Argv: fio("--rw=write", "--end_fsync=1")})

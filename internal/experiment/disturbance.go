@@ -19,7 +19,7 @@ type Disturbance struct {
 	CPUs      model.CPUList  // on which guests run
 	Memory    campaign.Bytes // of all guests together
 	Disk      campaign.Bytes // of all data volumes together, in the state directory
-	Drops     bool           // the host's page cache is dropped
+	Drops     bool           // the caches of the whole host are dropped
 	Time      time.Duration  // 0: not known
 }
 
@@ -45,7 +45,7 @@ func (e *Experiment) Disturbance() (Disturbance, error) {
 		if err != nil {
 			return d, err
 		}
-		d.Drops = d.Drops || w.ReadsBack || w.Cold
+		d.Drops = d.Drops || w.DropsHost()
 		if w.Fill != nil {
 			d.Memory, d.CPUs = has, model.FirstCPUs(e.env.CPU.Threads)
 		}
@@ -78,7 +78,7 @@ func (d Disturbance) String() string {
 	row("memory", "%s", d.Memory)
 	row("disk", "%s, written to and read again and again", d.Disk)
 	if d.Drops {
-		row("caches", "the host's page cache is dropped again and again: everybody's files are read from the disks anew")
+		row("caches", "of the whole host are dropped again and again: all files are read from the disks anew")
 	}
 	if d.Time > 0 {
 		row("time", "%s", d.Time.Round(time.Second))

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host/procfs"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/pagecache"
 )
 
 // PageCache is what the host's page cache held at an instant, and what its disks had read until then.
@@ -25,7 +23,7 @@ type PageCache struct {
 func ReadPageCache(files []string) (c PageCache, err error) {
 	var cached, all int64
 	for _, file := range files {
-		n, size, err := resident(file)
+		n, size, err := residentOf(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -61,44 +59,11 @@ func diskRead() (bytes int64, ok bool) {
 	return kib << 10, ok
 }
 
-// resident returns how much of a file is in the page cache, and its size, in bytes. A file in memory has
-// neither, since it cannot be dropped.
-func resident(path string) (cached, size int64, err error) {
+func residentOf(path string) (cached, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer f.Close()
-	var at unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &at); err != nil || at.Type == unix.TMPFS_MAGIC {
-		return 0, 0, err
-	}
-	st, err := f.Stat()
-	if err != nil || st.Size() == 0 {
-		return 0, 0, err
-	}
-	pages, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer unix.Munmap(pages)
-	page := int64(os.Getpagesize())
-	state := make([]byte, (st.Size()+page-1)/page)
-	if err := mincore(pages, state); err != nil {
-		return 0, 0, err
-	}
-	for _, s := range state {
-		cached += int64(s&1) * page
-	}
-	return min(cached, st.Size()), st.Size(), nil
-}
-
-// mincore sets the lowest bit of each byte of state whose page is in memory.
-func mincore(pages, state []byte) error {
-	_, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&pages[0])), uintptr(len(pages)),
-		uintptr(unsafe.Pointer(&state[0])))
-	if e != 0 {
-		return e
-	}
-	return nil
+	return pagecache.Resident(f)
 }

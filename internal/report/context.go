@@ -27,6 +27,7 @@ type Context struct {
 	Host      string // one line
 	NoEnergy  string // why energy was not measured; "": it was, or it is not known
 	Merging   string // whether the host merges equal pages of guests, in a sentence
+	Effects   string // what the run did to the caches of the whole host; "": nothing
 	Sizes     []store.Size
 	LeftOut   []Named // systems of the campaign that did not take part, and why
 	Scenarios []Named // scenarios other than solo, and which guests run at the same time
@@ -77,12 +78,30 @@ func ContextOf(r *store.Run) (Context, error) {
 		return ctx, err
 	}
 	ctx.Host, ctx.NoEnergy, ctx.Merging = HostLine(env), env.NoEnergy(), merging(env, events)
+	ctx.Effects = effects(events)
 	sessions, err := r.Sessions()
 	if err != nil {
 		return ctx, err
 	}
 	ctx.Ended, ctx.Incomplete = ending(sessions)
 	return ctx, nil
+}
+
+// effects says how often tare dropped the caches of the whole host.
+func effects(events []store.Event) string {
+	n := 0
+	for _, e := range events {
+		if e.Kind == store.EventCachesDropped {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "dropped once, for the whole host"
+	}
+	return fmt.Sprintf("dropped %d times, for the whole host", n)
 }
 
 // Incomplete says why a run with these sessions is incomplete; "" if it is complete.

@@ -65,6 +65,9 @@ func (t *table) header() {
 	if t.ctx.NoEnergy != "" {
 		t.field("energy", "not measured: "+t.ctx.NoEnergy)
 	}
+	if t.ctx.Effects != "" {
+		t.field("caches", t.ctx.Effects)
+	}
 	t.fields(plural(len(t.ctx.Scenarios), "scenario"), t.ctx.Scenarios)
 	t.fields("left out", t.ctx.LeftOut)
 	if t.ctx.Ended == plan.ReasonBudget && t.res.Blocks < t.ctx.MinBlocks {

@@ -2,9 +2,7 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -49,7 +47,7 @@ func (r *runner) steps(ctx context.Context, m *member, steps []workload.Step) er
 			return nil
 		}
 		if s.DropCaches {
-			if err := r.dropCaches(ctx, m.guest.machine); err != nil {
+			if err := r.dropCaches(ctx, m.guest.machine, s); err != nil {
 				return err
 			}
 		}
@@ -333,33 +331,6 @@ func (r *runner) clean(ctx context.Context, m *system.Machine) error {
 	}
 	if res.ExitCode != 0 || res.Signal != 0 {
 		return fault.Guestf("the data volume cannot be emptied: %s", res.Stderr)
-	}
-	return nil
-}
-
-// dropCaches drops the page cache of the host, and of the guest if it has its
-// own, so that the next read goes to the device.
-func (r *runner) dropCaches(ctx context.Context, m *system.Machine) error {
-	if !m.Driver.Capabilities().HostMount {
-		res, err := m.Agent.Run(ctx, agent.Command{
-			Argv: []string{"sh", "-c", "sync && echo 3 >/proc/sys/vm/drop_caches"}, Env: system.AgentEnv, Timeout: quickTimeout,
-		})
-		if err != nil {
-			return err
-		}
-		if res.ExitCode != 0 {
-			return fault.Guestf("the guest's page cache cannot be dropped: %s", res.Stderr)
-		}
-	}
-	return r.dropHostCaches()
-}
-
-// dropHostCaches drops the host's page cache. Without the permission to do so it does nothing.
-func (r *runner) dropHostCaches() error {
-	clear(r.warm)
-	unix.Sync()
-	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil && !errors.Is(err, os.ErrPermission) {
-		return fault.Hostf("dropping the host's page cache: %w", err)
 	}
 	return nil
 }

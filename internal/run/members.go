@@ -221,7 +221,9 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 	}
 	defer closeWindows(workers)
 	if steps[first].DropCaches {
-		if err := inTurn(workers, func(m *member) error { return r.dropCaches(ctx, m.guest.machine) }); err != nil {
+		if err := inTurn(workers, func(m *member) error {
+			return r.dropCaches(ctx, m.guest.machine, steps[first])
+		}); err != nil {
 			return err
 		}
 	}

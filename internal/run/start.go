@@ -107,7 +107,7 @@ func (r *runner) startAll(ctx context.Context, members []*member, w *workload.Wo
 		begin = (*system.Machine).Restore
 	}
 	if w.Cold && r.Host.Userland != nil { // in memory there is nothing to read
-		if err := r.dropHostCaches(); err != nil {
+		if err := r.dropHostCaches("everything before a cold start"); err != nil {
 			return err
 		}
 	}

@@ -82,10 +82,13 @@ type Step struct {
 	Name  string   // unique in the workload: "prepare", "cold", "overwrite"
 	Argv  []string // the command; argv[0] is looked up in the guest's PATH
 	Timed bool     // part of the measurement; untimed steps prepare and clean up
-	// DropCaches: the host's page cache must be dropped immediately before this
-	// step, because the step reads data that an earlier step of the trial wrote.
-	DropCaches bool
-	Timeout    time.Duration // 0: the campaign's
+	// DropCaches: what the page cache holds of the data volume and of the step's program must
+	// be dropped immediately before this step, because the step reads data that an earlier step
+	// of the trial wrote. DropNames: and what the kernel remembers of names and inodes, because
+	// the step walks through many files. Where host and guest share a kernel, that drops the
+	// caches of the whole host.
+	DropCaches, DropNames bool
+	Timeout               time.Duration // 0: the campaign's
 	// Background: the command is a server that stays in the foreground of its
 	// process group. The next step begins when Ready succeeds, and the server
 	// gets SIGTERM after the trial's last step.
@@ -178,8 +181,7 @@ type Workload struct {
 	// WrittenBytes returns how much the timed steps of a trial of this size write
 	// to the data volume; nil: nothing, or not known.
 	WrittenBytes func(size int64) int64
-	// ReadsBack: the host's page cache must be dropped during a trial, before each
-	// step with DropCaches.
+	// ReadsBack: a trial has steps with DropCaches.
 	ReadsBack bool
 
 	// RealTime: its program wants to use real-time priorities. Guests' groups get a budget for that during its timed
@@ -264,6 +266,13 @@ const littleDisk = 1 << 20
 func (w *Workload) Computes() bool {
 	return w.Kind() == model.Commands && w.Serve == nil && !w.ReadsBack && !w.RealTime &&
 		(w.DiskBytes == nil || w.DiskBytes(w.MinSize) <= littleDisk)
+}
+
+// DropsHost reports whether trials of the workload drop the caches of the whole host.
+func (w *Workload) DropsHost() bool {
+	return w.Cold || w.ReadsBack && slices.ContainsFunc(w.Trial(w.MinSize, ServerAddress), func(s Step) bool {
+		return s.DropNames
+	})
 }
 
 // Rates are those of requests that are due at a constant rate, whether or not the server keeps up.

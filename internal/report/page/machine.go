@@ -50,6 +50,9 @@ func envOf(r *store.Run, ctx report.Context, arms []store.Arm) (envView, error) 
 	if ctx.NoEnergy != "" {
 		add("Energy", "not measured: "+ctx.NoEnergy)
 	}
+	if ctx.Effects != "" {
+		add("Caches", ctx.Effects)
+	}
 	add("Control groups", string(e.Cgroup.Layout))
 	if s := e.Storage; s != nil {
 		add("Storage", strings.TrimSuffix(fmt.Sprintf("%s on %s (%s), %s", s.FSType, s.Source, s.Options, s.Model), ", "))

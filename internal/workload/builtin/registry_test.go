@@ -54,6 +54,9 @@ func TestRegistry(t *testing.T) {
 				if s.Background && s.Timed {
 					t.Errorf("%s: step %s is a server and timed", w.Name, s.Name)
 				}
+				if s.DropNames && (!s.DropCaches || !w.DropsHost()) {
+					t.Errorf("%s: step %s drops names alone, or unnoticed", w.Name, s.Name)
+				}
 				seen[s.Name], timed, drops = true, timed || s.Timed, drops || s.DropCaches
 			}
 			if !timed || drops != w.ReadsBack {

@@ -164,7 +164,7 @@ func cpioRead(source string) *workload.Workload {
 	w.DiskBytes = func(size int64) int64 { return size*pieceBytes + bigPieces }
 	w.Steps = func(size int64) []workload.Step {
 		return treeSteps(source, size,
-			workload.Step{Name: "cold", Argv: cpio, Timed: true, DropCaches: true},
+			workload.Step{Name: "cold", Argv: cpio, Timed: true, DropCaches: true, DropNames: true},
 			workload.Step{Name: "warm", Argv: cpio, Timed: true})
 	}
 	w.Parse = workload.ParsedBy("cpio", func(r *tool.Report) (map[string]float64, error) {
@@ -224,7 +224,8 @@ func tarCreate(source string) *workload.Workload {
 	w.DiskBytes = func(size int64) int64 { return 2 * (size*pieceBytes + bigPieces) }
 	w.Steps = func(size int64) []workload.Step {
 		return treeSteps(source, size,
-			workload.Step{Name: "create", Argv: []string{"tar", "cf", file, untarDir}, Timed: true, DropCaches: true},
+			workload.Step{Name: "create", Argv: []string{"tar", "cf", file, untarDir}, Timed: true,
+				DropCaches: true, DropNames: true},
 			workload.Step{Name: "flush", Argv: []string{"sync", file}, Timed: true},
 			workload.Step{Name: "list", Argv: bash("set -o pipefail; tar tf " + file +
 				" | { grep -vc '/$' || true; }; wc -c <" + file)})

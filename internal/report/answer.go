@@ -95,8 +95,8 @@ func claimed(claims []analyze.Claim) string {
 	return And(parts)
 }
 
-// bounds says what each of these workloads costs at most, the best known first: "at most +2.3 % on openssl-enc, +2.9 % on
-// sysbench-cpu, +6.5 % on dd-write, and +34.9 % on 4 more". That they are not resolved is said in the tables.
+// bounds says what each of these workloads costs at most, the best known first: "at most +2.3 % on openssl-enc, +2.9 %
+// on sysbench-cpu, +6.5 % on dd-write, and +34.9 % on 4 more". That they are not resolved is said in the tables.
 func bounds(open []analyze.Claim) string {
 	open = slices.Clone(open)
 	slices.SortStableFunc(open, func(x, y analyze.Claim) int {

@@ -56,17 +56,19 @@ func TestVerdicts(t *testing.T) {
 	for _, c := range res.Comparisons {
 		if !c.Control && c.Metric != analyze.CPUTime {
 			cpu := ""
-			if of := ByMetric(res, c, analyze.CPUTime); of != nil {
-				cpu = ShortVerdict(*of)
+			if of := CPUTimeOf(res, c); of != nil {
+				cpu = CPUVerdict(*of)
 			}
 			got = append(got, fmt.Sprintf("%s, %s: %s; %s; %v", c.Workload, c.Arm, Verdict(res, c), cpu, OfTheseGuests(c)))
 		}
 	}
 	want := []string{
-		"openssl-enc, lxc: none (within ±2 %); at most +3.1 %; false",
+		"openssl-enc, lxc: none (within ±2 %); +1.7 % at once; false",
 		"openssl-enc, runc: costs +4.2 %; none; true",
 		"openssl-enc, qemu-tcg: costs +2945 % (30.4×); 31.1×; false",
 		"openssl-enc, lxc@noisy: costs +6.1 %; ; false",
+		"openssl-enc, lxc: costs +1.7 %; ; false",
+		"openssl-enc, runc: not resolved, at most +2.6 %; ; false",
 		"dd-write, lxc: not resolved, at most +7.6 %; +5.1 %; false",
 		"dd-write, runc: gains 12.1 %; -3.3 %; false",
 		"stress-ng-exec, lxc: costs +3.1 %; ; false",

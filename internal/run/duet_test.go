@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
@@ -97,6 +98,11 @@ func TestDuet(t *testing.T) {
 			if cpu := trial.Probes[model.ProbeGuestGroupCPU]; arm == "other" && cpu != 1 {
 				t.Errorf("%s took %v s of CPU, company included", arm, cpu)
 			}
+		}
+	}
+	for _, c := range b.analyzed(t).Comparisons {
+		if c.Metric == analyze.CPUTimeAtOnce && (c.N != 3 || c.Arm == "other" && c.Ratio < 10) {
+			t.Errorf("%+v", c)
 		}
 	}
 	counted := b.statuses("native")[store.Done] + b.statuses("native-control")[store.Done]

@@ -16,10 +16,14 @@ import (
 
 func newExplain(*options) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "explain [CODE]",
-		Short:   "Explain a finding: what it means, how it is found, how to fix it",
-		Example: "  tare explain                  all findings, one per line\n  tare explain cached-writes",
-		Args:    cobra.MaximumNArgs(1),
+		Use:   "explain [CODE|SYMPTOM]",
+		Short: "Explain a finding, or what may be behind a symptom",
+		Long: `explain prints the page of a finding: what it means, how it is found, how to fix it.
+For a symptom in your own words, it prints the likely findings and the command that
+decides between them.`,
+		Example: "  tare explain                  all findings and symptoms, one per line\n  tare explain cached-writes\n" +
+			"  tare explain guest faster than host",
+		Args: cobra.ArbitraryArgs,
 	}
 	asJSON := jsonFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -32,8 +36,12 @@ func newExplain(*options) *cobra.Command {
 			for _, k := range analyze.Kinds() {
 				fmt.Fprintf(tw, "%s\t%s\t%s\n", k.ID, k.Severity, k.Headline)
 			}
+			for _, s := range symptoms {
+				fmt.Fprintf(tw, "%s\tsymptom\t%s\n", s.Name, s.About)
+			}
 			return tw.Flush()
 		}
+		args[0] = strings.Join(args, " ")
 		if k, ok := analyze.FindKind(args[0]); ok {
 			if *asJSON {
 				return report.PrintJSON(w, k)
@@ -45,11 +53,26 @@ func newExplain(*options) *cobra.Command {
 		for _, k := range analyze.Kinds() {
 			ids = append(ids, k.ID)
 		}
+		near := nearest.Nearest(args[0], ids)
+		if fit := symptomsOf(args[0]); near == "" && len(fit) > 0 {
+			if *asJSON {
+				return report.PrintJSON(w, fit)
+			}
+			for i, s := range fit {
+				if i > 0 {
+					fmt.Fprintln(w)
+				}
+				if err := explainSymptom(w, s); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
 		err := fault.Campaignf("unknown finding %q", args[0])
-		if near := nearest.Nearest(args[0], ids); near != "" {
+		if near != "" {
 			return fault.WithRemedy(err, "did you mean %q?", near)
 		}
-		return fault.WithRemedy(err, "the findings are: %s", strings.Join(ids, ", "))
+		return fault.WithRemedy(err, "the findings are: %s; tare explain lists the symptoms", strings.Join(ids, ", "))
 	}
 	return c
 }

@@ -305,7 +305,8 @@ func tellUnread(w io.Writer, name string, lines []string) {
 	if len(lines) > len(first) {
 		more = " …"
 	}
-	fmt.Fprintf(w, "tare: %s: %d %s with numbers not read: %s%s\n", name, len(lines), noun, strings.Join(first, ", "), more)
+	fmt.Fprintf(w, "tare: %s: %d %s with numbers not read: %s%s\n", name, len(lines), noun, strings.Join(first, ", "),
+		more)
 }
 
 // parsed is what it prints for a workload.

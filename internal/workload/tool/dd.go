@@ -54,7 +54,8 @@ func parseDD(text string, r *Report) ([]ddReport, error) {
 			}
 			rate, last := d.bytes/d.seconds, math.Pow10(-len(decimals))
 			if off := math.Abs(printed*unit - rate); off > last*unit+(1e-4+0.6*ulp(m[2]))*rate {
-				if err := r.doubt(Contradiction("rate × time is not the size: %.0f bytes in %v s are %.4g B/s: %s", d.bytes, d.seconds,
+				if err := r.doubt(Contradiction("rate × time is not the size: %.0f bytes in %v s are %.4g B/s: %s", d.bytes,
+					d.seconds,
 					rate, Quote(d.line))); err != nil {
 					return nil, err
 				}

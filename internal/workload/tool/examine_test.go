@@ -84,10 +84,12 @@ func TestPrintedNumbers(t *testing.T) {
 	}
 }
 
-// TestBinaryUnits: in the text of fio 2, K is 1024 for amounts and rates of data, which the number of operations proves.
+// TestBinaryUnits: in the text of fio 2, K is 1024 for amounts and rates of data, which the number of operations
+// proves.
 func TestBinaryUnits(t *testing.T) {
 	r := examine(t, "fio", fixture(t, "fio/published-v2-text.txt"))
-	for name, want := range map[string]float64{"read bandwidth": 104857600, "read size": 1073741824, "read operations": 262144,
+	for name, want := range map[string]float64{"read bandwidth": 104857600, "read size": 1073741824,
+		"read operations":   262144,
 		"issued total read": 262144, "issued short read": 3, "issued dropped read": 5, "all jobs read aggrb": 104857600} {
 		if f := value(t, r, name); f.Value != want {
 			t.Errorf("%+v, want %v", f, want)
@@ -100,10 +102,11 @@ func TestBinaryUnits(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	// Each value of a range has its unit.
-	three := "  read: IOPS=100, BW=400KiB/s (410kB/s)(2000KiB/5000msec)\n     issued rwts: total=500,0,0,0 short=0,0,0,0 " +
-		"dropped=0,0,0,0\n     latency   : target=0, window=0, percentile=100.00%, depth=1\n\nRun status group 0 (all jobs):\n" +
+	const side = "  read: IOPS=100, BW=400KiB/s (410kB/s)(2000KiB/5000msec)\n" +
+		"     issued rwts: total=500,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n" +
+		"     latency   : target=0, window=0, percentile=100.00%, depth=1\n\nRun status group 0 (all jobs):\n" +
 		"   READ: bw=400KiB/s (410kB/s), 200KiB/s-400KiB/s (205kB/s-410kB/s), io=2000KiB (2048kB), run=4999-5000msec\n"
-	r = examine(t, "fio", "a: (groupid=0, jobs=1): err= 0: pid=7: Sat Jul 16 12:01:21 2022\n"+three)
+	r = examine(t, "fio", "a: (groupid=0, jobs=1): err= 0: pid=7: Sat Jul 16 12:01:21 2022\n"+side)
 	if from, to := value(t, r, "all jobs read run 1"), value(t, r, "all jobs read run 2"); from.Unit != "ms" ||
 		from.Value != 4999 || to.Value != 5000 || to.Unit != "ms" {
 		t.Errorf("%+v, %+v", from, to)
@@ -180,7 +183,8 @@ func TestSystemWarnings(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Read("dd", "dd: error writing 'f': No space left on device\n"+fixture(t, "dd/write-1G-pass1.txt")); err == nil {
+	if _, err := Read("dd", "dd: error writing 'f': No space left on device\n"+fixture(t,
+		"dd/write-1G-pass1.txt")); err == nil {
 		t.Error("a failure of dd is no error")
 	}
 }
@@ -191,7 +195,8 @@ func TestPasted(t *testing.T) {
 		"pgbench/tpcb-c4-j2.txt", "iperf3/tcp-text.txt", "openssl/speed-human.txt"} {
 		tool, text := filepath.Dir(name), fixture(t, name)
 		want := figuresText(examine(t, tool, text))
-		for what, change := range map[string]string{"indent": "    ", "tab": "\t", "quotation": "> ", "second quotation": "> > "} {
+		for what, change := range map[string]string{"indent": "    ", "tab": "\t", "quotation": "> ",
+			"second quotation": "> > "} {
 			var b strings.Builder
 			for line := range strings.Lines(text) {
 				if line == "\n" {
@@ -204,7 +209,8 @@ func TestPasted(t *testing.T) {
 				t.Errorf("%s with %s: %s", name, what, got)
 			}
 		}
-		if got := figuresText(examine(t, tool, "On Monday, A wrote:\n> "+strings.ReplaceAll(text, "\n", "\n> "))); got != want {
+		if got := figuresText(examine(t, tool, "On Monday, A wrote:\n> "+strings.ReplaceAll(text, "\n",
+			"\n> "))); got != want {
 			t.Errorf("%s in a mail: %s", name, got)
 		}
 	}
@@ -277,7 +283,8 @@ func TestParsePage(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("| tool | versions | recorded outputs | after published outputs of | written in the form of |\n|---|---|---|---|---|\n")
+	b.WriteString("| tool | versions | recorded outputs | after published outputs of | written in the form of " +
+		"|\n|---|---|---|---|---|\n")
 	for _, tool := range All() {
 		n := strconv.Itoa(recorded[tool.Name])
 		if says[tool.Name] != nil {

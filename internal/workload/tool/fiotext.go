@@ -230,7 +230,8 @@ func (r *fioTextReader) detail(line, job string) error {
 	switch {
 	case name == "lat" && !strings.Contains(line, "min="): // the distribution
 		r.side, name, unit = "", "lat ("+unit+")", ""
-	case len(m[1]) == 2 || !r.open && strings.Contains(m[4], " ios=") || name == "submit" || name == "complete" || strings.HasPrefix(name, "issued rwt") || name == "latency":
+	case len(m[1]) == 2 || !r.open && strings.Contains(m[4], " ios=") || name == "submit" || name == "complete" ||
+		strings.HasPrefix(name, "issued rwt") || name == "latency":
 		r.side = ""
 		if !r.open && name != "latency" {
 			prefix, name = "", "disk "+name

@@ -29,7 +29,8 @@ var (
 	iopingRaw    = regexp.MustCompile(`(?m)^\d+(?: \d+){9}$`)
 	iopingPrefix = map[string]float64{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 	// iopingOldUnits are those that versions before 0.9 write so.
-	iopingOldUnits = map[string]string{"b": "B", "kb": "KiB", "mb": "MiB", "gb": "GiB", "b/s": "B/s", "kb/s": "KiB/s", "mb/s": "MiB/s",
+	iopingOldUnits = map[string]string{"b": "B", "kb": "KiB", "mb": "MiB", "gb": "GiB", "b/s": "B/s", "kb/s": "KiB/s",
+		"mb/s": "MiB/s",
 		"gb/s": "GiB/s"}
 	iopingLong = map[string]float64{"min": 60, "hour": 3600, "day": 86400}
 )
@@ -71,7 +72,8 @@ func readIoping(text string, r *Report) error {
 func iopingOperation(text string) string {
 	read := strings.Contains(text, " read, ") || strings.Contains(text, " <<< ") || strings.Contains(text, " from ") ||
 		strings.Contains(text, `"operation": "read"`)
-	wrote := strings.Contains(text, " written, ") || strings.Contains(text, " >>> ") || strings.Contains(text, " bytes to ") || strings.Contains(text, " kb to ") ||
+	wrote := strings.Contains(text, " written, ") || strings.Contains(text, " >>> ") || strings.Contains(text,
+		" bytes to ") || strings.Contains(text, " kb to ") ||
 		strings.Contains(text, `"operation": "write"`)
 	switch {
 	case read && wrote, strings.Contains(text, " requests completed in ") && !read && !wrote:
@@ -131,7 +133,8 @@ func iopingTotals(text string, r *Report) error {
 		{iopingMade, []column{{"too fast", "1", ""}, {"too slow", "1", ""}, {"requests", "1", ""}, {"time", "", ""},
 			{"data", "", ""}, {"iops", "1/s", Higher}, {"rate", "", Higher}}},
 	}
-	if iopingMade.first(text) == nil && iopingOld.first(text) != nil && iopingCounted.first(text) == nil || strings.Contains(text, " from ") {
+	if iopingMade.first(text) == nil && iopingOld.first(text) != nil && iopingCounted.first(text) == nil ||
+		strings.Contains(text, " from ") {
 		r.Version = "0.9 or before"
 		kinds[0].line, kinds = iopingOld, kinds[:2]
 		if m := iopingOldTimes.first(text); m != nil {

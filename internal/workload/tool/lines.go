@@ -140,13 +140,15 @@ var abLines = lineTool{regexp.MustCompile(`(?m)^(?:.*apr_.*|ab: .*|Test aborted.
 		}
 		complete, seconds, rate := r.Value("complete"), r.Value("time"), r.Value("requests")
 		if did := rate * seconds; math.Abs(did-complete) > 0.01*complete+1 && math.Abs(did-complete) > 0.0006*rate {
-			if err := r.doubt(Contradiction("rate × time is not the number of requests: %v/s, %v s, %.0f requests", rate, seconds, complete)); err != nil {
+			if err := r.doubt(Contradiction("rate × time is not the number of requests: %v/s, %v s, %.0f requests", rate,
+				seconds, complete)); err != nil {
 				return err
 			}
 		}
 		latency, clients := r.Value("time per request")/1e3, r.Value("concurrency")
 		if math.Abs(latency*rate-clients) > 0.01*clients+1e-6*rate {
-			if err := r.doubt(Contradiction("latency × rate is not the number of clients: %v s, %v/s, %v clients", latency, rate, clients)); err != nil {
+			if err := r.doubt(Contradiction("latency × rate is not the number of clients: %v s, %v/s, %v clients", latency,
+				rate, clients)); err != nil {
 				return err
 			}
 		}

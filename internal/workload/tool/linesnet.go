@@ -18,7 +18,8 @@ func streamed(rate, size, time string) func(r *Report) error {
 		}
 		perSecond, bytes, seconds := r.All(rate)[0].In("B/s"), r.All(size)[0].In("B"), r.Value(time)
 		if off := math.Abs(perSecond*seconds - bytes); off > 0.001*bytes+0.006*perSecond {
-			if err := r.doubt(Contradiction("rate × time is not the size: %v bit/s, %v s, %.0f bytes", perSecond*8, seconds, bytes)); err != nil {
+			if err := r.doubt(Contradiction("rate × time is not the size: %v bit/s, %v s, %.0f bytes", perSecond*8, seconds,
+				bytes)); err != nil {
 				return err
 			}
 		}

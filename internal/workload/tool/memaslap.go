@@ -41,7 +41,8 @@ func readMemaslap(text string, r *Report) error {
 			`It prints none if the server does not answer`, len(done))
 	}
 	if sum := r.Value("cmd_get") + r.Value("cmd_set"); sum != done[0].Value {
-		if err := r.doubt(Contradiction("memaslap counts %.0f operations, but %.0f GETs and SETs", done[0].Value, sum)); err != nil {
+		if err := r.doubt(Contradiction("memaslap counts %.0f operations, but %.0f GETs and SETs", done[0].Value,
+			sum)); err != nil {
 			return err
 		}
 	}

@@ -125,7 +125,8 @@ var openEnded = map[string]bool{
 	"iperf2/tcp-dual-P2.txt":      true, "netperf/omni-k.txt": true, "netperf/tcp_rr-v2.txt": true,
 	"netperf/tcp_stream-v2.txt": true, "netperf/omni-k-rr.txt": true, "netperf/tcp_stream-omni-k.txt": true,
 	"netperf/tcp_crr-k.txt":        true,
-	"iperf3/form-no-connected.txt": true, "stress-ng/published-extra-metrics.txt": true, "stress-ng/form-old-nan.txt": true,
+	"iperf3/form-no-connected.txt": true, "stress-ng/published-extra-metrics.txt": true,
+	"stress-ng/form-old-nan.txt":       true,
 	"pgbench/form-v9.4-statements.txt": true, "pgbench/form-v14.txt": true, "netperf/form-histogram.txt": true,
 	"iperf2/tcp-interval.txt": true, "iperf2/server-tcp.txt": true, "iperf2/tcp-enhanced-interval.txt": true,
 }

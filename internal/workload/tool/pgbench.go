@@ -99,7 +99,8 @@ func pgbenchComplete(r *Report) error {
 	}
 	did, wanted := r.Value("transactions"), r.Value("transactions wanted")
 	if failed := r.Value("failed transactions"); wanted > 0 && did+failed != wanted {
-		if err := r.doubt(Contradiction("pgbench processed %.0f transactions, and %.0f failed, instead of %.0f", did, failed, wanted)); err != nil {
+		if err := r.doubt(Contradiction("pgbench processed %.0f transactions, and %.0f failed, instead of %.0f", did, failed,
+			wanted)); err != nil {
 			return err
 		}
 	}
@@ -112,7 +113,8 @@ func pgbenchComplete(r *Report) error {
 	}
 	latency, rate, clients := r.Value("mean latency")/1e3, r.Value("rate"), r.Value("clients")
 	if busy := latency * rate; busy > 1.02*clients+1e-6*rate {
-		if err := r.doubt(Contradiction("latency × rate is more than the clients: %v s, %v/s, %v clients", latency, rate, clients)); err != nil {
+		if err := r.doubt(Contradiction("latency × rate is more than the clients: %v s, %v/s, %v clients", latency, rate,
+			clients)); err != nil {
 			return err
 		}
 	}

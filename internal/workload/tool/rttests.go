@@ -188,7 +188,8 @@ func (t cyclictestThread) figures(r *Report, prefix, unit string) error {
 	if t.cycles != "" {
 		cycles := r.number(t.cycles)
 		if cycles == 0 || f[0] > f[2] || f[2] > f[3] {
-			if err := r.doubt(Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v %s", cycles, f[0], f[2], f[3],
+			if err := r.doubt(Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v %s", cycles, f[0],
+				f[2], f[3],
 				unit)); err != nil {
 				return err
 			}
@@ -261,7 +262,8 @@ func readCyclictestJSON(text string, r *Report) error {
 			prefix = fmt.Sprintf("thread %d: ", id)
 		}
 		if t.Cycles == 0 || t.Min > t.Avg || t.Avg > t.Max {
-			if err := r.doubt(Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v %s", t.Cycles, t.Min, t.Avg,
+			if err := r.doubt(Contradiction("%.0f wake-ups cannot have minimum %v, mean %v and maximum %v %s", t.Cycles, t.Min,
+				t.Avg,
 				t.Max, unit)); err != nil {
 				return err
 			}

@@ -259,13 +259,15 @@ func sysbenchConsistent(test string, r *Report) error {
 		return nil // events are those since the last checkpoint, and the time is that of the whole run
 	}
 	if took := events / rate; math.Abs(took-seconds) > share*seconds+busy {
-		if err := r.doubt(Contradiction("rate × time is not the number of events: %v/s, %vs, %.0f events", rate, seconds, events)); err != nil {
+		if err := r.doubt(Contradiction("rate × time is not the number of events: %v/s, %vs, %.0f events", rate, seconds,
+			events)); err != nil {
 			return err
 		}
 	}
 	mib, mibRate := r.Value("transferred"), r.Value("bandwidth")
 	if took := mib / mibRate; len(r.All("requests")) == 0 && mib != 0 && math.Abs(took-seconds) > share*seconds+busy {
-		if err := r.doubt(Contradiction("rate × time is not the size: %v MiB/s, %vs, %v MiB", mibRate, seconds, mib)); err != nil {
+		if err := r.doubt(Contradiction("rate × time is not the size: %v MiB/s, %vs, %v MiB", mibRate, seconds,
+			mib)); err != nil {
 			return err
 		}
 	}

@@ -42,16 +42,19 @@ func readTareHTTP(text string, r *Report) error {
 			return err
 		}
 	case float64(h.Count()) != doc.Answered:
-		if err := r.doubt(Contradiction("the histogram of tare-http has %d latencies of %.0f", h.Count(), doc.Answered)); err != nil {
+		if err := r.doubt(Contradiction("the histogram of tare-http has %d latencies of %.0f", h.Count(),
+			doc.Answered)); err != nil {
 			return err
 		}
 	case math.Abs(doc.Rate*doc.Seconds-doc.Answered) > 1e-6*doc.Answered || doc.Rate > doc.StatedRate*(1+1e-6):
-		if err := r.doubt(Contradiction("%.0f answers in %v s are not %v/s, or more than the stated %v/s", doc.Answered, doc.Seconds,
+		if err := r.doubt(Contradiction("%.0f answers in %v s are not %v/s, or more than the stated %v/s", doc.Answered,
+			doc.Seconds,
 			doc.Rate, doc.StatedRate)); err != nil {
 			return err
 		}
 	case doc.Mean > doc.Max:
-		if err := r.doubt(Contradiction("the mean latency %v s is longer than the longest, %v s", doc.Mean, doc.Max)); err != nil {
+		if err := r.doubt(Contradiction("the mean latency %v s is longer than the longest, %v s", doc.Mean,
+			doc.Max)); err != nil {
 			return err
 		}
 	}

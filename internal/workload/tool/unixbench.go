@@ -24,7 +24,8 @@ var unixbenchLines = lines(lineTool{regexp.MustCompile(`(?m)^(?:.*\*\*\* (?:Erro
 	for _, test := range []string{"Write", "Read", "Copy"} {
 		done, seconds, score := r.Value(test+": done"), r.Value(test+": time"), r.Value(test+": score")
 		if math.Abs(done/4-score*seconds) > (0.01*score+1)*seconds {
-			if err := r.doubt(Contradiction("fstime: rate × time is not the size: %.0f units of 256 bytes in %g s are not %.0f KiB/s",
+			if err := r.doubt(Contradiction("fstime: rate × time is not the size: %.0f units of 256 bytes in %g s are not %.0f "+
+				"KiB/s",
 				done, seconds, score)); err != nil {
 				return err
 			}
@@ -57,7 +58,8 @@ func readUnixbench(text string, r *Report) error {
 				return err
 			}
 			if len(r.All("index")) == 0 {
-				return r.doubt(fault.Guestf("the output of UnixBench has no line \"FINAL SCORE\": it is cut off, or the tests have no index"))
+				return r.doubt(fault.Guestf("the output of UnixBench has no line \"FINAL SCORE\": it is cut off, or the tests " +
+					"have no index"))
 			}
 			return nil
 		}

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -20,7 +21,8 @@ type IsolationAnswer struct {
 
 // IsolationAnswers says for every system how other guests slow its guests down, by
 // primary metrics: what is resolved of that, the worst first. What a system costs
-// there is not included.
+// there is not included. Beside neighbours, that is the excess over native, where it is
+// known: sharing a CPU takes twice the time on any system.
 func IsolationAnswers(res *analyze.Result) (out []IsolationAnswer) {
 	var arms []string
 	of := map[string][]analyze.Isolation{}
@@ -50,10 +52,18 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 	}
 	var slower, open []analyze.Isolation
 	var unhurt, unknown, parts []string
+	excess := map[string]analyze.Excess{} // by scenario
+	for _, c := range res.IsolationMatrix {
+		if c.Of == arm && c.Excess != nil && len(c.Idle) == 0 {
+			excess[c.Scenario] = *c.Excess
+		}
+	}
 	lost, trials := 0, 0
 	for _, i := range of {
 		lost, trials = lost+i.Lost, trials+i.Trials
+		_, told := excess[i.Scenario]
 		switch doubted := len(Doubts(res, i.Comparison)) > 0; {
+		case told:
 		case i.N == 0 && i.Lost == i.Trials: // counted below
 		case i.Verdict == analyze.Costs && !doubted:
 			slower = append(slower, i)
@@ -64,6 +74,9 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 		default:
 			unknown = append(unknown, where(i))
 		}
+	}
+	if len(excess) > 0 {
+		a.Worst, parts = excessText(res.Baseline, excess)
 	}
 	if slower != nil {
 		a.Worst = analyze.Costs
@@ -90,6 +103,48 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 	}
 	a.Text = Clean(strings.Join(parts, "; "))
 	return a
+}
+
+// asNative is the largest excess, either way, up to which a system is said to isolate as native does.
+const asNative = 0.10
+
+// excessText says in which scenarios neighbours slow a system's guests down more or less than native's, and within what
+// they do as much.
+func excessText(native string, excess map[string]analyze.Excess) (worst analyze.Verdict, parts []string) {
+	worst = analyze.None
+	var more, less, same, open []string
+	for _, scenario := range slices.Sorted(maps.Keys(excess)) {
+		e := excess[scenario]
+		in := fmt.Sprintf("%s times (%s) on %s in %s", Digits(e.Ratio, 3), span(e.Low, e.High), e.Workload, scenario)
+		far := max(e.High-1, 1-e.Low)
+		switch {
+		case e.Verdict == analyze.Costs:
+			more = append(more, in)
+		case e.Verdict == analyze.Gains:
+			less = append(less, in)
+		case far <= asNative:
+			same = append(same, fmt.Sprintf("%.2g %% in %s", 100*far, scenario))
+		default:
+			open = append(open, fmt.Sprintf("%.2g %% on %s in %s", 100*far, e.Workload, scenario))
+		}
+	}
+	if more != nil {
+		worst = analyze.Costs
+		parts = append(parts, "slowed down more than "+native+": "+And(more))
+	}
+	if less != nil {
+		parts = append(parts, "slowed down less than "+native+": "+And(less))
+	}
+	if same != nil {
+		parts = append(parts, "as "+native+", within "+And(same))
+	}
+	if open != nil {
+		if more == nil {
+			worst = analyze.NotResolved
+		}
+		parts = append(parts, "differs from "+native+" by at most "+And(open))
+	}
+	return worst, parts
 }
 
 // slowerText names the largest slowdown, and counts the others.

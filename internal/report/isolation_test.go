@@ -105,4 +105,19 @@ func TestIsolationAnswers(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+
+	cell := func(scenario string, low, high float64, verdict analyze.Verdict) {
+		res.IsolationMatrix = append(res.IsolationMatrix, analyze.IsolationCell{Of: "lxc", Scenario: scenario,
+			Excess: &analyze.Excess{Workload: "cpu", Ratio: (low + high) / 2, Low: low, High: high, Verdict: verdict}})
+	}
+	cell("a", 1.1, 1.3, analyze.Costs)
+	cell("b", 0.7, 1.2, analyze.NotResolved)
+	cell("c", 0.95, 1.04, analyze.NotResolved)
+	said := "lxc, costs: slowed down more than native: 1.20 times (1.10 … 1.30) on cpu in a; as native, within 5 % in " +
+		"c; differs from native by at most 30 % on cpu in b; 10 of 40 results are missing because guests did not finish"
+	for _, a := range IsolationAnswers(res) {
+		if got := a.Arm + ", " + string(a.Worst) + ": " + a.Text; a.Arm == "lxc" && got != said {
+			t.Errorf("got\n%s\nwant\n%s", got, said)
+		}
+	}
 }

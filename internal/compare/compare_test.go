@@ -349,8 +349,8 @@ func TestDifferences(t *testing.T) {
 	after.sizes["sysbench-cpu"] = store.Size{Workload: "sysbench-cpu", Size: 105, Unit: "events (of some kind)"}
 	after.facts = [][2]string{{"kernel", "6.5"}, {"tare", "1"}, {"versions of lxc", "5.0"}}
 	after.plain = append(after.plain, "kvm")
-	before.packages = map[string]string{"fio": "3.33", "openssl": "3.0.11", "gone": "1"}
-	after.packages = map[string]string{"fio": "3.34", "openssl": "3.0.12", "new": "1"}
+	before.packages = map[string]string{"fio": "3.33", "openssl": "3.0.11", "gone": "1", "sysbench": "0.4.12"}
+	after.packages = map[string]string{"fio": "3.34", "openssl": "3.0.12", "new": "1", "sysbench": "1.0.20"}
 	var got []string
 	for _, d := range compared(t, Alone(before, after)...).Against[0].Differences {
 		got = append(got, d.String())
@@ -362,6 +362,7 @@ func TestDifferences(t *testing.T) {
 		"arms: native, lxc, runc → native, lxc, runc, kvm",
 		"kernel: 6.1 → 6.5",
 		"versions of lxc: unknown → 5.0",
+		"version of sysbench: 0.4.12 → 1.0.20 (figures of its versions may not be comparable)",
 		"packages of the image: fio 3.33 → fio 3.34 (and 1 more)",
 	}
 	if !slices.Equal(got, want) {

@@ -115,6 +115,9 @@ func (p *pairing) differences() []Difference {
 	for _, what := range p.facts() {
 		add(what, "", func(r *Run) string { return r.fact(what) })
 	}
+	for _, name := range p.tools() {
+		add("version of "+name, "figures of its versions may not be comparable", func(r *Run) string { return r.packages[name] })
+	}
 	if changed := p.packages(); changed != nil {
 		out = append(out, *changed)
 	}
@@ -155,7 +158,20 @@ func (s Side) all(of func(*Run) string) []string {
 	return answers
 }
 
-// packages says which packages of the userland have other versions although the
+// tools are the packages with the programs that the workloads run, as far as all runs say their versions.
+func (p *pairing) tools() []string {
+	var names []string
+	for _, series := range slices.Sorted(maps.Keys(p.before.Runs[0].workloads)) {
+		for _, name := range p.before.Runs[0].workloads[series].Packages {
+			if !slices.Contains(names, name) && !slices.ContainsFunc(p.runs(), func(r *Run) bool { return r.packages[name] == "" }) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// packages says which other packages of the userland have other versions although the
 // images have the same key: one was built later than the other.
 func (p *pairing) packages() *Difference {
 	before, after := p.before.Runs[0], p.after.Runs[0]
@@ -163,10 +179,10 @@ func (p *pairing) packages() *Difference {
 		return nil
 	}
 	d := &Difference{What: "packages of the image"}
-	n := 0
+	n, tools := 0, p.tools()
 	for _, name := range slices.Sorted(maps.Keys(before.packages)) {
 		was, is := before.packages[name], after.packages[name]
-		if was == is || is == "" {
+		if was == is || is == "" || slices.Contains(tools, name) {
 			continue
 		}
 		if n++; n == 1 {

@@ -5,6 +5,7 @@
 //	precision power      how often, and in how many seconds, tare finds a known cost
 //	precision agreement  whether runs of one campaign agree with each other
 //	precision summary    the results as tables in Markdown
+//	precision shares     which share of the trials of a run is timed
 //
 // Results are JSON lines in a directory that also has the run files. A part that was
 // interrupted, or that reached its time limit, continues when it is started again.
@@ -28,7 +29,8 @@ import (
 // to call after the flags have been parsed.
 type part func(set *flag.FlagSet) func(*session) error
 
-var parts = map[string]part{"aa": aaPart, "power": powerPart, "agreement": agreementPart, "summary": summaryPart}
+var parts = map[string]part{"aa": aaPart, "power": powerPart, "agreement": agreementPart,
+	"summary": summaryPart, "shares": sharesPart}
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == burnArgument {
@@ -47,14 +49,14 @@ func main() {
 
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(args) == 0 || parts[args[0]] == nil {
-		return errors.New("usage: precision aa|power|agreement|summary [flags]; add -h to list the flags")
+		return errors.New("usage: precision aa|power|agreement|summary|shares [flags]; add -h to list the flags")
 	}
 	set := flag.NewFlagSet("precision "+args[0], flag.ContinueOnError)
 	set.SetOutput(log)
 	s := &session{ctx: ctx, part: args[0], out: out, log: log, began: time.Now()}
 	set.StringVar(&s.dir, "dir", "out/precision", "`directory` of results and run files")
 	set.StringVar(&s.tare, "tare", "bin/tare", "the tare to measure")
-	if s.part != "summary" {
+	if s.part != "summary" && s.part != "shares" {
 		set.StringVar(&s.state, "state", "/var/lib/tare", "tare's state `directory`, with the userland")
 		set.IntVar(&s.cpu, "cpu", lastCPU(), "`CPU` of the guests, and of pinned hyperfine")
 		set.DurationVar(&s.limit, "for", 0, "start no measurement that would exceed this total time; 0: no limit")

@@ -199,7 +199,7 @@ func (r *checker) unusable(path string, a *Arm, limits Limits) {
 	r.Fail(path, "arm %q: %s is not usable here: %s; or leave it out with if_usable: true", a.Name, a.System, why)
 }
 
-// checkUnless leaves out the arms that others replace.
+// checkUnless leaves out the arms that earlier ones replace.
 func (r *checker) checkUnless(c *Campaign) {
 	names := make([]string, len(c.Arms))
 	for i, a := range c.Arms {
@@ -213,10 +213,8 @@ func (r *checker) checkUnless(c *Campaign) {
 			switch {
 			case there < 0:
 				r.FailWord(path, other, names, "arm %q: unknown arm %q", a.Name, other)
-			case there == i:
-				r.Fail(path, "arm %q cannot replace itself", a.Name)
-			case len(c.Arms[there].Unless) > 0:
-				r.Fail(path, "arm %q: %q has unless, too; list what takes part in any case", a.Name, other)
+			case there >= i: // so that it is known whether the other one takes part
+				r.Fail(path, "arm %q: arm %q does not come before it", a.Name, other)
 			case c.Arms[there].Skip == "" && a.Skip == "":
 				a.Skip = other + " takes part"
 			}

@@ -171,7 +171,7 @@ var armKeys = []strict.Key[Arm]{
 	strict.Field("if_usable", "If the system is not usable, leave the arm out with a note instead of refusing the "+
 		"campaign.",
 		boolKind, func(a *Arm) *bool { return &a.IfUsable }),
-	strict.Field("unless", "Names of other arms. This arm is left out if one of them takes part.",
+	strict.Field("unless", "Names of arms before this one, which is left out if one of them takes part.",
 		strict.List("names", maxUnless, strict.Name), func(a *Arm) *[]string { return &a.Unless }),
 	strict.Field("skip", "Why this arm is left out. tare records here why arms were not usable.",
 		textKind, func(a *Arm) *string { return &a.Skip }),

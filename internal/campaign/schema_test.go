@@ -253,7 +253,7 @@ func TestBuiltin(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	// An emulated system is left out where another one has a kernel of its own.
-	for _, own := range []string{"kvm", "gvisor", "uml", ""} {
+	for _, own := range []string{"kvm", "gvisor", "uml", ""} { // one of them is usable
 		for _, name := range []string{"kvm", "gvisor", "uml"} {
 			known.Systems[name] = Limits{Usable: name == own, Why: "not installed", CPUCap: true, Pin: true, MaxVCPUs: 8}
 		}

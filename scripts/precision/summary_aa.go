@@ -29,7 +29,8 @@ func aaClaims(records []Record) string {
 		chosen func(analyze.Comparison) bool
 	}{
 		{"time", func(c analyze.Comparison) bool { return counts(c) && c.Primary }},
-		{"CPU time", func(c analyze.Comparison) bool { return counts(c) && c.Metric == analyze.CPUTime }},
+		{"CPU time", isCPUTime},
+		{"CPU time at once", isAtOnce},
 	} {
 		var all sample
 		row := func(name string, s sample) {
@@ -75,7 +76,7 @@ func aaPrecision(records []Record) (string, error) {
 					against(pinned, s, (*sample).rms), against(pinned, s, (*sample).p95))
 			}
 		}
-		var both sample
+		var both, atOnce sample
 		for _, system := range aaSystems {
 			var s sample
 			for _, r := range records {
@@ -83,11 +84,13 @@ func aaPrecision(records []Record) (string, error) {
 					chosen := func(c analyze.Comparison) bool { return counts(c) && c.Primary }
 					s.addRun(r, chosen)
 					both.addRun(r, chosen)
+					atOnce.addRun(r, isAtOnce)
 				}
 			}
 			row("tare, "+system, s)
 		}
 		row("**tare, both**", both)
+		row("tare, both, CPU time at once", atOnce)
 		row("hyperfine", usual)
 		row("hyperfine, pinned", pinned)
 	}

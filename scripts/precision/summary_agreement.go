@@ -38,6 +38,7 @@ func overlaps(records []Record) string {
 	}{
 		{"time and other primary metrics", func(r Record, c analyze.Comparison) bool { return isTime(c) && !emulated(r, c) }},
 		{"CPU time", func(r Record, c analyze.Comparison) bool { return isCPUTime(c) && !emulated(r, c) }},
+		{"CPU time at once", func(_ Record, c analyze.Comparison) bool { return isAtOnce(c) }},
 		{"emulated systems", func(r Record, c analyze.Comparison) bool { return counts(c) && emulated(r, c) }},
 	}
 	t := table{head: []string{"intervals of", "comparisons", "pairs of intervals", "do not overlap",

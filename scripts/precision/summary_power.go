@@ -140,6 +140,7 @@ func (p *power) sum(budget time.Duration) powerResult {
 
 func isTime(c analyze.Comparison) bool    { return c.Primary && !c.Control }
 func isCPUTime(c analyze.Comparison) bool { return c.Metric == analyze.CPUTime && !c.Control }
+func isAtOnce(c analyze.Comparison) bool  { return c.Metric == analyze.CPUTimeAtOnce && !c.Control }
 
 // powerTables returns the tables of the power part for the quiet or the loaded machine.
 func powerTables(records []Record, load bool) (string, error) {
@@ -148,7 +149,8 @@ func powerTables(records []Record, load bool) (string, error) {
 		name    string
 		chosen  func(analyze.Comparison) bool
 		medians string
-	}{{"Time", isTime, "time"}, {"CPU time", isCPUTime, "guest_cgroup_cpu"}} {
+	}{{"Time", isTime, "time"}, {"CPU time", isCPUTime, "guest_cgroup_cpu"},
+		{"CPU time at once", isAtOnce, analyze.CPUTimeAtOnce}} {
 		p, err := powerOf(records, load, metric.chosen, metric.medians)
 		if err != nil {
 			return "", err

@@ -32,7 +32,7 @@ type Run struct {
 
 // counts reports whether c is of a metric that gets a verdict, and not of the control.
 func counts(c analyze.Comparison) bool {
-	return !c.Control && (c.Primary || c.Metric == analyze.CPUTime)
+	return !c.Control && (c.Primary || c.Metric == analyze.CPUTime || c.Metric == analyze.CPUTimeAtOnce)
 }
 
 // has reports whether c has an interval.

@@ -405,3 +405,21 @@ scenarios:
 		t.Errorf("%v, warnings %v", err, c.Warnings)
 	}
 }
+
+// TestDuets: duets have a share of the time, or none.
+func TestDuets(t *testing.T) {
+	for text, want := range map[string]string{"": "25%", "duets: no": "no", "duets: false": "no", "duets: 40%": "40%",
+		"duets: 0%": "", "duets: 95%": "", "duets: yes": ""} {
+		c, err := Parse("duets.yaml", []byte("name: x\nseed: 1\narms: [native]\nworkloads: [w]\n"+text+"\n"), Known{})
+		if err != nil {
+			if want != "" || !strings.Contains(err.Error(), "duets.yaml:5:8") {
+				t.Errorf("%q: %v", text, err)
+			}
+			continue
+		}
+		again, err := FromResolved(c.Resolved())
+		if err != nil || again.Duets != c.Duets || !strings.Contains(string(c.Resolved()), `"duets":"`+want+`"`) {
+			t.Errorf("%q becomes %s, %v", text, c.Resolved(), err)
+		}
+	}
+}

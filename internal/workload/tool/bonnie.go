@@ -41,6 +41,11 @@ func readBonnie(text string, r *Report) error {
 		}
 	}
 	lines := bonnieLine.FindAllString(Grep(text, ","), -1)
+	if len(lines) == 0 && r.lenient {
+		if err := bonnieTable(text, r); err != nil || len(r.Figures) > 0 {
+			return err
+		}
+	}
 	if len(lines) == 0 {
 		if err := r.refused(text); err != nil {
 			return err
@@ -67,6 +72,47 @@ func readBonnie(text string, r *Report) error {
 				continue
 			}
 			if err := addBonnie(r, name, words[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	bonnieRow   = regexp.MustCompile(`^(?:\S+ +(\d+[KMGT]?)(?::\w+)?| +(\d+)(?::\S+)?)((?: +(?:[\d.]+|\++)){12})$`)
+	bonnieWaits = regexp.MustCompile(`^Latency +(\d+[um]?s(?: +\d+[um]?s){5})$`)
+	bonnieHead  = regexp.MustCompile(`^Version +(\d\.\w+) `)
+)
+
+// bonnieTable reads the table that people publish without the CSV line below it. Its figures are rounded alike.
+func bonnieTable(text string, r *Report) error {
+	fields, latencies := bonnieFields[9:21], bonnieFields[38:44] // of the transfers
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \n")
+		if m := bonnieHead.FindStringSubmatch(line); m != nil {
+			r.Version = m[1]
+			continue
+		}
+		names, words := fields, []string(nil)
+		if m := bonnieRow.FindStringSubmatch(line); m != nil {
+			size, of := "file_size", m[1]
+			if of == "" {
+				size, of, names = "num_files", m[2], bonnieFields[26:38]
+				latencies = bonnieFields[44:]
+			}
+			if err := addBonnie(r, size, of); err != nil {
+				return err
+			}
+			words = strings.Fields(m[3])
+		} else if m := bonnieWaits.FindStringSubmatch(line); m != nil {
+			names, words = latencies, strings.Fields(m[1])
+		}
+		for i, word := range words {
+			if strings.Trim(word, "+") == "" {
+				continue
+			}
+			if err := addBonnie(r, names[i], word); err != nil {
 				return err
 			}
 		}

@@ -242,6 +242,30 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// TestBonnieTable: people publish bonnie++'s table without its CSV line.
+func TestBonnieTable(t *testing.T) {
+	const table = "Version  1.96       ------Sequential Output------ --Sequential Input- --Random-\n" +
+		"Concurrency   1     -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n" +
+		"Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n" +
+		"host             8G   754  97 64825   9 31211   4  3479  88 102054   5 258.5   2\n" +
+		"Latency             15626us    4693ms    2346ms   52158us     102ms     236ms\n" +
+		"Version  1.96       ------Sequential Create------ --------Random Create--------\n" +
+		"host                -Create-- --Read--- -Delete-- -Create-- --Read--- -Delete--\n" +
+		"              files  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP\n" +
+		"                 16 18344  25 +++++ +++ +++++ +++ 19001  26 +++++ +++ +++++ +++\n" +
+		"Latency               254us     568us     430us     262us      30us      40us\n"
+	r := examine(t, "bonnie++", table)
+	for name, want := range map[string]float64{"file_size": 8, "putc": 754, "get_block": 102054, "seeks_cpu": 2,
+		"rewrite_latency": 2346, "num_files": 16, "seq_create": 18344, "ran_create_cpu": 26, "ran_del_latency": 40} {
+		if f := value(t, r, name); f.Value != want {
+			t.Errorf("%+v, not %v", f, want)
+		}
+	}
+	if left := r.Unread(); r.Version != "1.96" || len(left) > 0 {
+		t.Errorf("%q, %q", r.Version, left)
+	}
+}
+
 // TestOutdented: only an indent that the lines have in common is removed.
 func TestOutdented(t *testing.T) {
 	for text, want := range map[string]string{"  a\n    b\n\n  c\n": "a\n  b\n\nc\n", "a\n  b\n": "a\n  b\n", "": "",

@@ -19,6 +19,8 @@ var (
 	stressRow  = regexp.MustCompile(`(?m)^([a-z][\w-]*) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+|-?nan|-?inf) +` +
 		`(\d+\.\d+|-?nan|-?inf)(?: +(\d+\.\d+|-?nan))?(?: +(\d+))?$`)
 	stressDone = regexp.MustCompile(`(?m)^successful run completed in (?:(\d+\.\d+)s?(?: \(.*\))?|(.*\d sec(?:ond)?s?.*))$`)
+	stressTook = regexp.MustCompile(`(?m)^(?:un)?successful run completed in (?:(\d+\.\d+)s?(?: \(.*\))?|` +
+		`(.*\d sec(?:ond)?s?.*))$`)
 	stressLong = regexp.MustCompile(`(\d+(?:\.\d+)?) (day|hour|min|sec)`)
 	stressBad  = regexp.MustCompile(`(?m)^stress-ng: (?:[\d:.]+ )?(?:error|fail): .*$|^.*(?:unsuccessful run|must n` +
 		`ot run as root|aborting:|skipping the stressor).*$`)
@@ -102,7 +104,7 @@ func readStressNG(text string, r *Report) error {
 
 // stressTime adds the time of the run, which some versions print with minutes and longer.
 func stressTime(text string, r *Report) {
-	for _, m := range stressDone.FindAllStringSubmatch(text, -1) {
+	for _, m := range stressTook.FindAllStringSubmatch(text, -1) {
 		if m[1] != "" {
 			r.seconds("completed in", r.number(m[1]))
 			continue

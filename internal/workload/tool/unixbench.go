@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"strings"
@@ -37,7 +38,7 @@ var unixbenchLines = lines(lineTool{regexp.MustCompile(`(?m)^(?:.*\*\*\* (?:Erro
 var (
 	unixbenchRun   = regexp.MustCompile(`(?m)^Benchmark Run: .*\n.*; running (\d+) parallel cop(?:y|ies) of tests$`)
 	unixbenchFour  = regexp.MustCompile(`BYTE UNIX Benchmarks \(Version (4\.[\d.]+)\)`)
-	unixbenchFive  = regexp.MustCompile(`(?m)^ +Version (\d[\d.]*) +Based on the Byte Magazine`)
+	unixbenchFive  = regexp.MustCompile(`(?m)^ +Version (\d[\d.]*) +Based on the Byte Magazine|BYTE UNIX Benchmarks \(Version ([\d.]+)\)`)
 	unixbenchPlan  = regexp.MustCompile(`(?m)^(\d+) x \w.*$`)
 	unixbenchDone  = regexp.MustCompile(`(?m)^(?:Write|Read|Copy) done: \d+ in \d+\.\d+, score \d+$`)
 	unixbenchScore = regexp.MustCompile(`(?m)^System Benchmarks Index Score.*? \d+\.\d+$`)
@@ -73,7 +74,7 @@ func readUnixbench(text string, r *Report) error {
 		return unixbenchLines(text, r)
 	}
 	if m := unixbenchFive.FindStringSubmatch(text); m != nil {
-		r.Version = m[1]
+		r.Version = cmp.Or(m[1], m[2])
 	}
 	copies := map[string]bool{}
 	for _, m := range unixbenchPlan.FindAllStringSubmatch(text, -1) {

@@ -70,7 +70,9 @@ func (a *analysis) verdict(c *comparison) Verdict {
 	if !a.testable(c) {
 		return NotResolved
 	}
-	if !c.Control && c.guarded() && c.PHolm < a.in.Alpha {
+	// Duets are so precise that they see what sets apart two guests of a kind.
+	luck := c.class == FamilyAtOnce && c.Scope != ScopeGuests
+	if !c.Control && c.guarded() && c.PHolm < a.in.Alpha && !luck {
 		if c.est.Low > 0 {
 			return Costs
 		}

@@ -138,6 +138,16 @@ func TestSimDuets(t *testing.T) {
 	within(t, "runs in which duets differ from trials alone", differ, 0, 0.02)
 }
 
+// TestDuetsOfFewGuests: the luck of a guest is no cost of its system.
+func TestDuetsOfFewGuests(t *testing.T) {
+	for guests, want := range map[int]Verdict{2: NotResolved, 8: Costs} {
+		s := shared{blocks: 80, guests: guests, guestSD: 0.001, costs: [4]float64{0, 0, 0, 0.03}}
+		if _, c := of(t, s.draw(3), CPUTimeAtOnce, "other"); c.Verdict != want {
+			t.Errorf("with %d guests: %s, want %s", guests, c.Verdict, want)
+		}
+	}
+}
+
 // TestDuetDiffers: an arm that pays for company what others do not gets the finding, and no claim from duets.
 func TestDuetDiffers(t *testing.T) {
 	s := shared{blocks: 160, guests: 16, guestSD: 0.001, company: [4]float64{0.1, 0.1, 0.1, 0.14}}

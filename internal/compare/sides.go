@@ -116,7 +116,8 @@ func (p *pairing) differences() []Difference {
 		add(what, "", func(r *Run) string { return r.fact(what) })
 	}
 	for _, name := range p.tools() {
-		add("version of "+name, "figures of its versions may not be comparable", func(r *Run) string { return r.packages[name] })
+		add("version of "+name, "figures of its versions may not be comparable",
+			func(r *Run) string { return r.packages[name] })
 	}
 	if changed := p.packages(); changed != nil {
 		out = append(out, *changed)
@@ -163,7 +164,8 @@ func (p *pairing) tools() []string {
 	var names []string
 	for _, series := range slices.Sorted(maps.Keys(p.before.Runs[0].workloads)) {
 		for _, name := range p.before.Runs[0].workloads[series].Packages {
-			if !slices.Contains(names, name) && !slices.ContainsFunc(p.runs(), func(r *Run) bool { return r.packages[name] == "" }) {
+			unknown := func(r *Run) bool { return r.packages[name] == "" }
+			if !slices.Contains(names, name) && !slices.ContainsFunc(p.runs(), unknown) {
 				names = append(names, name)
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +32,7 @@ type runFlags struct {
 	like      string // a run to take campaign, sizes and image from
 	dryRun    bool
 	yes       bool
+	polite    string // how many CPUs a polite run may use; "auto": the default
 	trust     bool
 	reboot    bool
 	resume    bool
@@ -71,6 +74,9 @@ trial sizes and userland image are those of the given run.`,
 	c.Flags().StringVar(&f.like, "like", "", "take campaign, sizes and image from this run, with another seed")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and its expected duration, and exit")
 	yesFlag(c, &f.yes)
+	c.Flags().StringVar(&f.polite, "polite", "",
+		"take little from whatever else this host does: this many CPUs (alone: a quarter), idle I/O, no caches dropped")
+	c.Flags().Lookup("polite").NoOptDefVal = politeDefault
 	c.Flags().BoolVar(&f.trust, "trust", false,
 		"with --like: the run may have been made elsewhere; its commands run as root")
 	c.Flags().BoolVar(&f.reboot, "reboot", false,
@@ -137,6 +143,9 @@ func runRequest(cmd *cobra.Command, o *options, f runFlags, r experiment.Request
 	}
 	r.Change = func(c *campaign.Campaign) error {
 		if err := f.apply(cmd, c); err != nil {
+			return err
+		}
+		if err := f.bePolite(c); err != nil {
 			return err
 		}
 		return checkDestroy(c, f.destroy, f.reboot)
@@ -218,6 +227,28 @@ func (f runFlags) apply(cmd *cobra.Command, c *campaign.Campaign) error {
 		c.Blocks.Max = max(c.Blocks.Max, 100)
 	}
 	return nil
+}
+
+// politeDefault is the value of --polite without a number.
+const politeDefault = "auto"
+
+// bePolite makes the run polite if the flag says so.
+func (f runFlags) bePolite(c *campaign.Campaign) error {
+	if f.polite == "" {
+		return nil
+	}
+	p := campaign.NewPolite(runtime.NumCPU())
+	if f.polite != politeDefault {
+		n, err := strconv.Atoi(f.polite)
+		if err != nil || n < 1 || n > runtime.NumCPU() {
+			return fault.Campaignf("--polite=%s: want a number of CPUs from 1 to %d", f.polite, runtime.NumCPU())
+		}
+		p.CPUs = n
+	}
+	if c.Polite.Asked() { // the flag changes the CPUs alone
+		p.Free, p.Pressure = c.Polite.Free, c.Polite.Pressure
+	}
+	return c.BePolite(p)
 }
 
 // longRun is the expected duration above which tare asks for confirmation on a

@@ -50,7 +50,7 @@ var rooms = []struct {
 		"run walks the plan; it does not know how a guest is made (system/...), nor what the numbers mean (analyze, report)"},
 	{"experiment", []string{"campaign", "plan", "run", "store", "dataset", "analyze", "workload", "workload/builtin",
 		"probe", "system", "system/all", "system/xen", "host", "image",
-		"agentbin", "cgroup", "instance", "network", "sandbox", "volume"},
+		"agentbin", "cgroup", "instance", "network", "prompt", "sandbox", "volume"},
 		"an experiment takes a campaign to a complete run; it shows nothing, so it never imports report"},
 	{"experiment/experimenttest", []string{"campaign", "store", "workload/builtin"},
 		"experimenttest writes run files for tests"},

@@ -5,9 +5,12 @@
 package campaign
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/strict"
 )
@@ -49,7 +52,8 @@ type Campaign struct {
 	Duets         Percent       // of the run's time, for arms that run at once; 0: none do
 	Timeout       time.Duration // of one step of a trial
 	AllowUnequal  bool          // arms may differ in their resources
-	OutputLimit   Bytes         // of what one step may write to stdout and stderr
+	Polite        Polite
+	OutputLimit   Bytes // of what one step may write to stdout and stderr
 
 	// Warnings are doubts that are not errors. They are not part of the canonical
 	// form.
@@ -100,6 +104,54 @@ type Image struct {
 	// AlsoFor are workloads that the image must serve too, so that several
 	// campaigns can share one.
 	AlsoFor []string
+}
+
+// Polite limits what a run takes from whatever else its host does. Without CPUs, the run is not polite.
+type Polite struct {
+	CPUs     int     // of the host, the last ones, for guests and tare together
+	Free     Bytes   // of memory that must stay available on the host
+	Pressure Percent // of the time in which others wait for CPUs, memory or disks; the run pauses above it
+}
+
+// Asked reports whether the run is polite.
+func (p Polite) Asked() bool { return p.CPUs > 0 }
+
+// NewPolite returns the defaults for a host with that many CPUs: a quarter of them.
+func NewPolite(cpus int) Polite {
+	p := strict.Default(politeKeys)
+	p.CPUs = max(1, cpus/4)
+	return p
+}
+
+// BePolite makes the run polite. An error says which flavors take more CPUs than it may have.
+func (c *Campaign) BePolite(p Polite) error {
+	c.Polite = p
+	if why := c.tooManyCPUs(); len(why) > 0 {
+		return fault.WithRemedy(fault.Campaignf("%s", strings.Join(why, "; ")),
+			"give tare more CPUs with --polite=N, or the flavors fewer")
+	}
+	return nil
+}
+
+// tooManyCPUs says which flavors take more CPUs than a polite run may have.
+func (c *Campaign) tooManyCPUs() (why []string) {
+	if !c.Polite.Asked() {
+		return nil
+	}
+	chosen := map[int]bool{}
+	for _, f := range c.Flavors {
+		for _, cpu := range f.CPUs {
+			chosen[cpu] = true
+		}
+		if f.CPUs == nil && f.VCPUs > c.Polite.CPUs {
+			why = append(why, fmt.Sprintf("flavor %q has %d vcpus, but a polite run may have %d CPUs", f.Name, f.VCPUs,
+				c.Polite.CPUs))
+		}
+	}
+	if len(chosen) > c.Polite.CPUs {
+		why = append(why, fmt.Sprintf("the flavors name %d CPUs, but a polite run may have %d", len(chosen), c.Polite.CPUs))
+	}
+	return why
 }
 
 // Blocks bounds the number of blocks. Min and Max are equal for a fixed number.

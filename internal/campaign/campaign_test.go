@@ -173,6 +173,7 @@ delta: 3%
 recreate_every: 0
 timeout: 90s
 control: true
+polite: {cpus: 1, free: 2GiB}
 allow_unequal: true
 output_limit: 1MiB
 `
@@ -234,7 +235,7 @@ func TestFull(t *testing.T) {
 		Scenarios: []Scenario{{Name: model.Solo}},
 		TrialTime: 500 * time.Millisecond, Blocks: Blocks{10, 40}, Precision: 2.5,
 		Budget: 90 * time.Minute, Delta: 3, RecreateEvery: 0, EmulatedShare: 10, Duets: 25, Timeout: 90 * time.Second,
-		AllowUnequal: true, OutputLimit: MiB,
+		Polite: Polite{CPUs: 1, Free: 2 << 30, Pressure: 20}, AllowUnequal: true, OutputLimit: MiB,
 	}
 	warnings := c.Warnings
 	c.Warnings = nil

@@ -55,6 +55,9 @@ func (r *checker) check(c *Campaign, known Known) {
 				"unknown workload %q", name)
 		}
 	}
+	for _, why := range c.tooManyCPUs() {
+		r.Fail("polite.cpus", "%s", why)
+	}
 	c.Workloads = r.expand(c.Workloads)
 	r.checkEffort(c)
 	r.checkRounds(c)

@@ -224,6 +224,16 @@ var imageKeys = []strict.Key[Image]{
 		strict.List("workloads", 100, strict.Name), func(i *Image) *[]string { return &i.AlsoFor }),
 }
 
+var politeKeys = []strict.Key[Polite]{
+	strict.Required(strict.Field("cpus", "How many of the host's CPUs, the last ones, guests and tare may use together.",
+		strict.Whole[int](1, model.MaxCPUs), func(p *Polite) *int { return &p.CPUs })),
+	strict.FieldOr("free", "Memory that must stay available on the host; the run ends below it, and can be resumed.",
+		sizeKind, func(p *Polite) *Bytes { return &p.Free }, 1<<30),
+	strict.FieldOr("pressure", "Share of the time in which others may wait for CPUs, memory or disks; above it, the run "+
+		"pauses with all guests frozen.",
+		percentKind, func(p *Polite) *Percent { return &p.Pressure }, 20),
+}
+
 var blocksKeys = []strict.Key[Blocks]{
 	strict.Required(strict.Field("min", "Least number of blocks; at least 10 with a precision. Only a budget can end a "+
 		"run earlier.",
@@ -304,6 +314,8 @@ var campaignKeys = []strict.Key[Campaign]{
 	strict.Field("control", "Every campaign has an A/A control, a second arm that is identical to the baseline; it "+
 		"cannot be switched off.",
 		controlKind, func(*Campaign) *bool { return new(bool) }),
+	strict.Field("polite", "Limits what the run takes from whatever else the host does: CPUs, disks, memory and caches.",
+		strict.Object("polite", politeKeys), func(c *Campaign) *Polite { return &c.Polite }),
 	strict.Field("allow_unequal", "Allow arms whose flavors differ from the baseline's.",
 		boolKind, func(c *Campaign) *bool { return &c.AllowUnequal }),
 	strict.FieldOr("output_limit", "Amount of output of one step that is kept. "+

@@ -54,6 +54,16 @@ type Limits struct {
 	OwnDevices bool
 	// IO puts the group under the controller of I/O, for CapIO. It cannot be changed later.
 	IO bool
+	// Polite lets other groups go first: the group gets what they leave of a CPU, or little more.
+	Polite bool
+}
+
+// weight is the share of a contended CPU as a multiple of an ordinary group's.
+func (l Limits) weight() float64 {
+	if l.Polite {
+		return 0.01
+	}
+	return weight
 }
 
 // needed are the controllers that guests' limits and probes require.
@@ -192,7 +202,7 @@ func newGroup(name string, l Layout, lim Limits) (*Group, error) {
 func (g *Group) create(lim Limits) error {
 	path := "/" + g.name
 	if len(g.layout.V1) > 0 {
-		res, shares := lim.oci(), uint64(weight*1024)
+		res, shares := lim.oci(), uint64(lim.weight()*1024)
 		res.CPU.Shares = &shares
 		hierarchy := func() ([]cgroup1.Subsystem, error) { return g.layout.subsystems(lim), nil }
 		v1, err := cgroup1.New(cgroup1.StaticPath(path), res, cgroup1.WithHierarchy(hierarchy))
@@ -204,7 +214,7 @@ func (g *Group) create(lim Limits) error {
 			return err
 		}
 	}
-	res, share := cgroup2.ToResources(lim.oci()), uint64(weight*100)
+	res, share := cgroup2.ToResources(lim.oci()), uint64(lim.weight()*100)
 	res.CPU.Weight = &share
 	if lim.IO {
 		res.IO = &cgroup2.IO{}
@@ -435,13 +445,16 @@ func (g *Group) Processes() ([]int, error) {
 // SpreadCPUs returns the default CPU set of one of many guests with n vCPUs each. Guests 0, 1, 2, …
 // get distinct CPUs from the host's last one downwards, since the first one serves most interrupts
 // and tare itself; when all are taken, it starts again with the last. Guests -1, -2, … get distinct
-// CPUs from the host's first one upwards.
-func SpreadCPUs(n, guest int) (model.CPUList, error) {
+// CPUs from the first one upwards. among is how many of the host's CPUs, the last ones, may be used; 0: all.
+func SpreadCPUs(n, guest, among int) (model.CPUList, error) {
 	all := runtime.NumCPU()
-	if n < 1 || n > all {
+	if among == 0 {
+		among = all
+	}
+	if n < 1 || n > min(all, among) {
 		return nil, fmt.Errorf("%d vCPUs want %d CPUs, the host has %d", n, n, all)
 	}
-	places := all / n
+	places := min(all, among) / n
 	cpus := model.FirstCPUs(n)
 	for i := range cpus {
 		cpus[i] += all - n - n*((guest%places+places)%places)

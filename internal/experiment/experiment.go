@@ -27,6 +27,7 @@ import (
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/prompt"
 	"github.com/tare-bench/tare/internal/run"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system"
@@ -242,6 +243,13 @@ func (t *Testbed) Resume(ctx context.Context, r Resumption) (_ *Experiment, err 
 // boot of the host, and context.Canceled if it was interrupted; what was
 // measured is safe in any case.
 func (e *Experiment) Measure(ctx context.Context, version string, progress func(run.Event)) (run.Summary, error) {
+	if n := e.Campaign.Polite.CPUs; n > 0 {
+		cpus := HostOf(e.env).CPUs
+		if err := prompt.Yield(cpus[max(0, len(cpus)-n):]); err != nil {
+			return run.Summary{}, err
+		}
+		e.bed.Host.Polite = true
+	}
 	return run.Run(ctx, run.Config{
 		Campaign: e.Campaign, Plan: e.Plan, Store: e.Run, Host: e.bed.Host, Drivers: e.bed.Drivers, Workloads: e.workloads,
 		BootID: e.env.BootID, Boot: BootOf(e.env), Version: version, Changed: e.changed, Progress: progress,
@@ -328,6 +336,12 @@ var costs = plan.Costs{
 
 // plan plans a campaign with these arms on this host.
 func (t *Testbed) plan(c *campaign.Campaign, arms []campaign.PlannedArm, env *host.Environment) *plan.Plan {
+	for i := range arms {
+		arms[i].Flavor.Among = c.Polite.CPUs
+		for j := range arms[i].Guests {
+			arms[i].Guests[j].Flavor.Among = c.Polite.CPUs
+		}
+	}
 	p := plan.New(c, arms)
 	p.Emulated, p.Elsewhere, p.Computes = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, cw := range c.Workloads {

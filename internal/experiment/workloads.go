@@ -80,6 +80,10 @@ func (t *Testbed) checkArms(c *campaign.Campaign) error {
 		if w.Creates {
 			err = checkCreates(c, cw)
 		}
+		if err == nil && c.Polite.Asked() && w.DropsHost() {
+			err = fault.WithRemedy(fault.Campaignf("workload %s drops the caches of the whole host, which a polite run does "+
+				"not do", cw.Series()), "leave it out, or measure without polite")
+		}
 		if err == nil && w.Fill != nil {
 			err = t.checkFill(c, cw, w.Fill)
 		}

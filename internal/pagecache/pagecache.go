@@ -1,5 +1,5 @@
-// Package pagecache looks into the host's page cache and empties it: of single files, which nobody else notices, or as a
-// whole, which everybody does.
+// Package pagecache looks into the host's page cache and empties it: of single files, which nobody else notices, or
+// as a whole, which everybody does.
 package pagecache
 
 import (
@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Evict removes what the page cache holds of a file or block device, except for dirty pages and those that a process has
-// mapped.
+// Evict removes what the page cache holds of a file or block device, except for dirty pages and those that a
+// process has mapped.
 func Evict(f *os.File) error {
 	return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 }
 
-// DropAll removes everything from the page cache, of all files of the host, and its caches of names and inodes. Dirty pages
-// stay. Every program of the host then reads its files from the disks anew.
+// DropAll removes everything from the page cache, of all files of the host, and its caches of names and inodes.
+// Dirty pages stay. Every program of the host then reads its files from the disks anew.
 func DropAll() error { return os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0) }
 
-// Resident returns how much of a file is in the page cache, and its size, in bytes. A file in memory has neither, since it
-// cannot be evicted.
+// Resident returns how much of a file is in the page cache, and its size, in bytes. A file in memory has neither,
+// since it cannot be evicted.
 func Resident(f *os.File) (cached, size int64, err error) {
 	var at unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &at); err != nil || at.Type == unix.TMPFS_MAGIC {

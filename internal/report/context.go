@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
@@ -27,6 +29,7 @@ type Context struct {
 	Host      string // one line
 	NoEnergy  string // why energy was not measured; "": it was, or it is not known
 	Merging   string // whether the host merges equal pages of guests, in a sentence
+	Polite    string // what a polite run left to others; "": it was not polite
 	Effects   string // what the run did to the caches of the whole host; "": nothing
 	Sizes     []store.Size
 	LeftOut   []Named // systems of the campaign that did not take part, and why
@@ -78,7 +81,7 @@ func ContextOf(r *store.Run) (Context, error) {
 		return ctx, err
 	}
 	ctx.Host, ctx.NoEnergy, ctx.Merging = HostLine(env), env.NoEnergy(), merging(env, events)
-	ctx.Effects = effects(events)
+	ctx.Effects, ctx.Polite = effects(events), polite(c.Polite, events)
 	sessions, err := r.Sessions()
 	if err != nil {
 		return ctx, err
@@ -102,6 +105,26 @@ func effects(events []store.Event) string {
 		return "dropped once, for the whole host"
 	}
 	return fmt.Sprintf("dropped %d times, for the whole host", n)
+}
+
+// polite says what a polite run left to others, and how often it paused for them.
+func polite(p campaign.Polite, events []store.Event) string {
+	if !p.Asked() {
+		return ""
+	}
+	text := fmt.Sprintf("at most %d %s, idle I/O, no caches of the host dropped, %s of memory free, pauses above %s of "+
+		"pressure", p.CPUs, plural(p.CPUs, "CPU"), p.Free, p.Pressure)
+	n, seconds := 0, 0.0
+	for _, e := range events {
+		number, _, _ := strings.Cut(e.Text, " ")
+		if s, err := strconv.ParseFloat(number, 64); e.Kind == store.EventPaused && err == nil {
+			n, seconds = n+1, seconds+s
+		}
+	}
+	if n == 0 {
+		return text + "; it never paused"
+	}
+	return fmt.Sprintf("%s; paused %d %s, %.0f s in all", text, n, plural(n, "time"), seconds)
 }
 
 // Incomplete says why a run with these sessions is incomplete; "" if it is complete.

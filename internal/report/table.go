@@ -65,6 +65,9 @@ func (t *table) header() {
 	if t.ctx.NoEnergy != "" {
 		t.field("energy", "not measured: "+t.ctx.NoEnergy)
 	}
+	if t.ctx.Polite != "" {
+		t.field("polite", t.ctx.Polite)
+	}
 	if t.ctx.Effects != "" {
 		t.field("caches", t.ctx.Effects)
 	}

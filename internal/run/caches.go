@@ -105,6 +105,10 @@ func evictFile(root *os.Root, name string) (needs []string, err error) {
 // dropHostCaches drops the caches of the whole host, which disturbs everybody on it, and journals for what. Without the
 // permission to do so it does nothing.
 func (r *runner) dropHostCaches(what string) error {
+	if r.Campaign.Polite.Asked() {
+		r.note(store.EventCachesKept, "a polite run leaves the host's caches as they are: "+what)
+		return nil
+	}
 	clear(r.warm)
 	unix.Sync()
 	err := pagecache.DropAll()

@@ -82,7 +82,7 @@ func WithCPUs(f model.Flavor, slot int) (model.Flavor, error) {
 		return f, nil
 	}
 	var err error
-	if f.CPUs, err = cgroup.SpreadCPUs(f.VCPUs, slot); err != nil {
+	if f.CPUs, err = cgroup.SpreadCPUs(f.VCPUs, slot, f.Among); err != nil {
 		return f, fault.Campaignf("flavor %s: %w", f.Name, err)
 	}
 	return f, nil

@@ -122,6 +122,9 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 			return true, nil
 		}
 		if i == 0 {
+			if err := r.giveWay(ctx); err != nil {
+				return false, err
+			}
 			if err := r.prepare(ctx, groups, func(g *guest) int { return r.generations[g.Of] }); err != nil {
 				return false, err
 			}
@@ -140,6 +143,9 @@ func (r *runner) pass(ctx context.Context, pass plan.Pass) (over bool, err error
 
 // group makes the trials of one block of one workload.
 func (r *runner) group(ctx context.Context, g plan.Group, at Event) error {
+	if err := r.giveWay(ctx); err != nil {
+		return err
+	}
 	if g.Duet {
 		return r.duetWithRetries(ctx, g, at)
 	}
@@ -152,6 +158,11 @@ func (r *runner) group(ctx context.Context, g plan.Group, at Event) error {
 	for i, id := range g.Trials() {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if i > 0 {
+			if err := r.giveWay(ctx); err != nil {
+				return err
+			}
 		}
 		at.Kind, at.Trial = TrialBegin, id
 		r.Progress(at)

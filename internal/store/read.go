@@ -276,9 +276,6 @@ const EventKSM = "ksm"
 // The text before the first space is a number.
 const EventPower = "power-at-rest"
 
-// EventCachesDropped says that tare dropped the caches of the whole host, and for what.
-const EventCachesDropped = "caches-dropped"
-
 // EventFill says what a fill found at a number of guests, and which limits they broke.
 const EventFill = "fill"
 

@@ -234,6 +234,7 @@ type Host struct {
 	Userland *Userland       // nil while the image is not built
 	Network  *network.Bridge // of this run; nil: guests cannot have a network
 	Destroy  []string        // the user's block devices whose contents may be destroyed
+	Polite   bool            // guests let all others go first
 	CopyData string          // the data volume that guests get copies of; "": they get fresh ones
 }
 

@@ -11,9 +11,10 @@ import (
 	"github.com/tare-bench/tare/internal/pagecache"
 )
 
-// Evict writes what is dirty to the device, and then removes what the host's page cache holds of the volume, of no other
-// files. mounted is where the host has mounted it; "": nowhere. stays is the share of the data that is still cached, 0 to 1;
-// it is 1 if the device caches in a way that cannot be emptied for it alone. What is on the volume is a guest's.
+// Evict writes what is dirty to the device, and then removes what the host's page cache holds of the volume, of no
+// other files. mounted is where the host has mounted it; "": nowhere. stays is the share of the data that is still
+// cached, 0 to 1; it is 1 if the device caches in a way that cannot be emptied for it alone. What is on the volume
+// is a guest's.
 func (v *Volume) Evict(mounted string) (stays float64, err error) {
 	device, err := os.Open(v.Device)
 	if err != nil {

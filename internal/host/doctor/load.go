@@ -90,6 +90,6 @@ func residents(v view) *NoiseSource {
 	for _, r := range v.Residents {
 		all = append(all, r.String())
 	}
-	return found(Disturbs, "measure on another machine or at a quiet time",
+	return found(Disturbs, "measure on another machine or at a quiet time, or with tare run --polite",
 		"this machine works for others: %s", strings.Join(all, "; "))
 }

@@ -50,6 +50,9 @@ func envOf(r *store.Run, ctx report.Context, arms []store.Arm) (envView, error) 
 	if ctx.NoEnergy != "" {
 		add("Energy", "not measured: "+ctx.NoEnergy)
 	}
+	if ctx.Polite != "" {
+		add("Polite", ctx.Polite)
+	}
 	if ctx.Effects != "" {
 		add("Caches", ctx.Effects)
 	}

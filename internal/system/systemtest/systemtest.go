@@ -126,7 +126,7 @@ func Request() system.Request {
 	if err != nil {
 		panic(fmt.Errorf("TARE_PLACE: %w", err))
 	}
-	cpus, err := cgroup.SpreadCPUs(1, place)
+	cpus, err := cgroup.SpreadCPUs(1, place, 0)
 	if err != nil {
 		panic(err)
 	}

@@ -37,7 +37,8 @@ func sharesPart(set *flag.FlagSet) func(*session) error {
 			}
 			// A trial takes until the next one of its group begins. The last of a group is followed by other work,
 			// and the trials of duets overlap.
-			if before != nil && before.Status != store.Duet && t.Status != store.Duet && before.Workload == t.Workload && before.Block == t.Block &&
+			if before != nil && before.Status != store.Duet && t.Status != store.Duet &&
+				before.Workload == t.Workload && before.Block == t.Block &&
 				before.Generation == t.Generation && !strings.Contains(before.Arm+t.Arm, "@") {
 				if of[t.Workload] == nil {
 					names, of[t.Workload] = append(names, t.Workload), &spentTime{}

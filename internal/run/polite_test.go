@@ -8,8 +8,8 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// TestPolite: a polite run ends before it makes a guest if too little memory is left to others, and continues when there
-// is enough.
+// TestPolite: a polite run ends before it makes a guest if too little memory is left to others, and continues
+// when there is enough.
 func TestPolite(t *testing.T) {
 	b := newBench(t, yaml)
 	b.config.Campaign.Polite = campaign.Polite{CPUs: 1, Free: 1 << 60, Pressure: 100}

@@ -14,7 +14,8 @@ func TestPolite(t *testing.T) {
 	b := newBench(t, yaml)
 	b.config.Campaign.Polite = campaign.Polite{CPUs: 1, Free: 1 << 60, Pressure: 100}
 	_, err := Run(t.Context(), b.config)
-	if fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "1048576TiB must be") || fault.RemedyOf(err) == "" {
+	if fault.KindOf(err) != fault.Host || !strings.Contains(err.Error(), "1048576TiB must be") ||
+		fault.RemedyOf(err) == "" {
 		t.Errorf("%v", err)
 	}
 	b.config.Campaign.Polite.Free = 0

@@ -17,7 +17,7 @@ func TestConsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer service.Close()
-	self := fmt.Sprintf("tare.test, TCP port %d\n", service.Addr().(*net.TCPAddr).Port)
+	self := fmt.Sprintf(", TCP port %d\n", service.Addr().(*net.TCPAddr).Port)
 	dir := t.TempDir()
 	file, run := write(t, dir, "one.yaml", consentCampaign), filepath.Join(dir, "one.tare")
 

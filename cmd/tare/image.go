@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,10 +19,11 @@ import (
 func newImage(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image [WORKLOAD... | CAMPAIGN]",
-		Short: "Build the userland image that every arm runs, unless it is cached",
+		Short: "Build the userland image that every arm runs, and the tools tree, unless they are cached",
 		Long: `image builds the userland image before a run: the base image, or a variant that also
-has what the given workloads, or those of a campaign, need. tare run builds a missing
-image itself.
+has what the given workloads, or those of a campaign, need. It also builds the tools tree,
+from which systems take programs that this host lacks: lxc-start, runc, QEMU and others.
+Nothing is installed on the host. tare run builds what is missing itself.
 
 Images are cached by what they are built from, so the same workloads need one build.
 A machine without Debian's tools gets its images from another one: see export and
@@ -43,8 +45,11 @@ import; tare fleet run sends them by itself.`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d packages, kernel %s\n", filepath.Base(img.Dir), len(img.Manifest.Packages),
-			img.KernelVersion)
+		describeImage(cmd.OutOrStdout(), img)
+		if img, err = experiment.BuildTools(cmd.Context(), o.stateDir, showStep); err != nil {
+			return err
+		}
+		describeImage(cmd.OutOrStdout(), img)
 		return nil
 	}
 	c.AddCommand(newImageExport(o), newImageImport(o))
@@ -59,12 +64,17 @@ func newImageExport(o *options) *cobra.Command {
 by their hashes, and builds it first if it is missing. Copy the folder to a machine by
 any means, and import it there. Repeat an export that was interrupted: chunks that are
 already complete are not written again.`,
-		Example: "  tare image export /mnt/stick\n  tare image export /mnt/stick web.yaml",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  tare image export /mnt/stick\n  tare image export /mnt/stick web.yaml\n" +
+			"  tare image export --tools /mnt/stick-2",
+		Args: cobra.MinimumNArgs(1),
 	}
 	nonFree := c.Flags().Bool("non-free", false, "allow packages from Debian's contrib and non-free")
+	tools := c.Flags().Bool("tools", false, "the tools tree, instead of a userland image")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		recipe, err := recipeOfArgs(args[1:], *nonFree)
+		if *tools {
+			recipe, err = image.Tools(), nil
+		}
 		if err != nil {
 			return err
 		}
@@ -112,8 +122,7 @@ Import only images from people whom you trust as root: native guests run their p
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d packages, kernel %s\n", filepath.Base(img.Dir), len(img.Manifest.Packages),
-				img.KernelVersion)
+			describeImage(cmd.OutOrStdout(), img)
 			if img.Manifest.DiskSHA256 != x.DiskSHA256 {
 				fmt.Fprintln(cmd.OutOrStdout(), "this machine keeps its own build of this image: versions of packages may "+
 					"differ")
@@ -121,6 +130,15 @@ Import only images from people whom you trust as root: native guests run their p
 			return nil
 		},
 	}
+}
+
+// describeImage prints what an image is.
+func describeImage(w io.Writer, img *image.Image) {
+	fmt.Fprintf(w, "%s: %d packages", filepath.Base(img.Dir), len(img.Manifest.Packages))
+	if img.KernelVersion != "" {
+		fmt.Fprintf(w, ", kernel %s", img.KernelVersion)
+	}
+	fmt.Fprintln(w)
 }
 
 // recipeOfArgs is the recipe for workloads, or for the one campaign, named on

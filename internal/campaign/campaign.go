@@ -255,8 +255,11 @@ type Limits struct {
 	Networks []string
 	Backings []string // of data volumes, besides loop
 	Open     bool     // its guests can have no hardening
-	IOCap    IOCap
-	NetCap   string // why it cannot cap the network of its guests; "": it can
+	// CheckPrograms returns why programs of this source, one of model's constants, cannot make its guests; nil: a
+	// flavor cannot choose.
+	CheckPrograms func(from string) error
+	IOCap         IOCap
+	NetCap        string // why it cannot cap the network of its guests; "": it can
 
 	// Target describes the target that each arm must have; "": arms have no target.
 	Target      string

@@ -162,8 +162,8 @@ func netText(c model.NetCap) string {
 	return strings.Join(parts, " and ")
 }
 
-// Extras words what few flavors have: a network, caps besides that of the CPUs, in the words of campaigns, and no
-// hardening.
+// Extras words what few flavors have: a network, caps besides that of the CPUs, in the words of campaigns, no
+// hardening, and a choice of programs.
 func Extras(f model.Flavor) (parts []string) {
 	if f.Network != "" && f.Network != model.NetworkNone {
 		parts = append(parts, "network "+f.Network)
@@ -176,6 +176,12 @@ func Extras(f model.Flavor) (parts []string) {
 	}
 	if f.Hardening == model.HardeningNone {
 		parts = append(parts, "no hardening")
+	}
+	switch f.Programs {
+	case model.ProgramsHost:
+		parts = append(parts, "programs of the host")
+	case model.ProgramsTools:
+		parts = append(parts, "programs of the tools tree")
 	}
 	return parts
 }

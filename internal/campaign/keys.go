@@ -149,6 +149,10 @@ var flavorKeys = []strict.Key[model.Flavor]{
 		"none: without seccomp and security modules, so that arms are equal or show what they cost.",
 		strict.OneOf(model.HardeningProduct, model.HardeningNone),
 		func(f *model.Flavor) *string { return &f.Hardening }, model.HardeningProduct),
+	strict.Field("programs", "Whose programs make the guests, such as runc or QEMU. host: those of this host. tools: "+
+		"those of the tools tree, which tare brings along. Absent: the host's, or the tree's where the host has none.",
+		strict.OneOf(model.ProgramsHost, model.ProgramsTools),
+		func(f *model.Flavor) *string { return &f.Programs }),
 }
 
 const maxUnless = 20

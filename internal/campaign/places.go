@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 )
 
@@ -38,8 +39,7 @@ func (r *checker) checkPlace(path string, f model.Flavor, host Host) {
 	}
 }
 
-// checkPlaces checks that guests of an arm can have the network, backing and hardening
-// of the flavor.
+// checkPlaces checks that guests of an arm can have the network, backing, hardening and programs of the flavor.
 func (r *checker) checkPlaces(path string, a Arm, f model.Flavor, limits Limits) {
 	if f.Backing != model.BackingLoop && !slices.Contains(limits.Backings, f.Backing) {
 		r.Fail(path, "arm %q: %s does not support backing %q, which flavor %q asks for; it supports %s",
@@ -52,6 +52,15 @@ func (r *checker) checkPlaces(path string, a Arm, f model.Flavor, limits Limits)
 	if f.Hardening == model.HardeningNone && !limits.Open {
 		r.Fail(path, "arm %q: what confines guests of %s cannot be removed, but flavor %q has hardening none",
 			a.Name, a.System, f.Name)
+	}
+	if f.Programs == "" {
+		return
+	}
+	if limits.CheckPrograms == nil {
+		r.Fail(path, "arm %q: whose programs make guests of %s cannot be chosen, but flavor %q has programs %s",
+			a.Name, a.System, f.Name, f.Programs)
+	} else if err := limits.CheckPrograms(f.Programs); err != nil {
+		r.Fail(path, "arm %q: %s", a.Name, fault.OneLine(err))
 	}
 }
 

@@ -78,6 +78,13 @@ func (t *Testbed) needImageFor(ctx context.Context, c *campaign.Campaign, like *
 	if err != nil {
 		return err
 	}
+	var systems []string
+	for _, a := range c.Arms {
+		systems = append(systems, a.System)
+	}
+	if err := t.needTools(ctx, systems); err != nil {
+		return err
+	}
 	if like != nil {
 		return t.needImageOf(ctx, like.path, like.image, recipe)
 	}

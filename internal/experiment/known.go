@@ -9,6 +9,7 @@ import (
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/all"
+	"github.com/tare-bench/tare/internal/tools"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/builtin"
 )
@@ -37,6 +38,9 @@ func (t *Testbed) Known(status map[string]system.Status, here campaign.Host) cam
 		if caps.Remote { // a campaign cannot choose where the data of its machines is
 			l.Backings = nil
 		}
+		if _, shared := d.(system.Served); !shared && caps.Programs != nil {
+			l.CheckPrograms = t.findPrograms(caps.Programs)
+		}
 		if c, ok := d.(system.TargetChecker); ok {
 			l.CheckTarget = c.CheckTarget
 		}
@@ -49,6 +53,18 @@ func (t *Testbed) Known(status map[string]system.Status, here campaign.Host) cam
 		k.Systems[name] = l
 	}
 	return k
+}
+
+// findPrograms tells the reader of campaigns whether all these programs are there; somewhere they are.
+func (t *Testbed) findPrograms(names []string) func(from string) error {
+	return func(from string) error {
+		for _, name := range names {
+			if _, err := tools.Find(name, from); err != nil && t.Host != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // ioCap tells the reader of campaigns what caps of I/O a system can enforce.

@@ -60,6 +60,10 @@ func Open(stateDir string, step func(string)) (*Testbed, error) {
 	}
 	t.Host = &system.Host{RunID: t.Instance.ID, StateDir: stateDir, Dir: sandbox.Dir(), Proc: sandbox.HostProc(),
 		Cgroups: layout, Network: network.NewBridge()}
+	if err := system.UseTools(ImageDir(stateDir), stateDir, t.Host.Dir); err != nil {
+		t.Close()
+		return nil, err
+	}
 	img, err := image.Open(ImageDir(stateDir))
 	if err != nil {
 		if errors.Is(err, image.ErrNotBuilt) {
@@ -149,6 +153,7 @@ func (t *Testbed) checkFor(ctx context.Context, c *campaign.Campaign, boot strin
 		systems = append(systems, a.System)
 	}
 	status := t.Check(ctx, systems)
+	t.checkChosen(ctx, c, boot, status)
 	if !slices.ContainsFunc(c.Workloads, restores) {
 		return status
 	}
@@ -160,6 +165,29 @@ func (t *Testbed) checkFor(ctx context.Context, c *campaign.Campaign, boot strin
 		}
 	}
 	return status
+}
+
+// checkChosen adds the versions of the programs that flavors choose to the status of their systems.
+func (t *Testbed) checkChosen(ctx context.Context, c *campaign.Campaign, boot string, status map[string]system.Status) {
+	for _, a := range c.InBoot(boot) {
+		f, ok := c.Flavor(a.Flavor)
+		st, asked := status[a.System]
+		if !ok || !asked || f.Programs == "" {
+			continue
+		}
+		h := *t.Host
+		h.Programs = f.Programs
+		chosen := t.Drivers[a.System].Check(ctx, &h)
+		versions := maps.Clone(st.Versions)
+		if versions == nil {
+			versions = map[string]string{}
+		}
+		for program, version := range chosen.Versions {
+			versions[program+", programs: "+f.Programs] = version
+		}
+		st.Versions = versions
+		status[a.System] = st
+	}
 }
 
 // restores reports whether guests of this workload are saved and restored.

@@ -20,9 +20,9 @@ import (
 const epoch = "1704067200"
 
 // debsHook runs when the tree is complete, with apt still configured for it. It runs the setups,
-// downloads the kernel and its source without installing them, and lets the tree's own depmod index
-// the modules. $1 is the tree; TARE_DEBS is the directory with the setups and for the results;
-// TARE_SOURCE may be empty.
+// downloads the kernel, if there is to be one, and its source without installing them, and lets the
+// tree's own depmod index the modules. $1 is the tree; TARE_DEBS is the directory with the setups and for the results;
+// TARE_KERNEL and TARE_SOURCE may be empty.
 const debsHook = `set -eu
 for setup in "$TARE_DEBS"/setup-*; do
 	[ -e "$setup" ] || continue
@@ -31,6 +31,7 @@ for setup in "$TARE_DEBS"/setup-*; do
 		SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" bash -eu -o pipefail /tmp/setup </dev/null
 	rm "$1/tmp/setup"
 done
+[ -n "$TARE_KERNEL" ] || exit 0
 export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG"
 cd "$TARE_DEBS"
 apt-get download "$TARE_KERNEL" $TARE_SOURCE
@@ -92,6 +93,11 @@ func bootstrap(ctx context.Context, log func(string), r Recipe, tree, debs strin
 	}
 	if err := neutralize(tree); err != nil {
 		return fault.Hostf("building the image: %w", err)
+	}
+	for _, dir := range r.Dirs {
+		if err := os.MkdirAll(filepath.Join(tree, dir), 0o755); err != nil {
+			return fault.Hostf("building the image: %w", err)
+		}
 	}
 	return nil
 }

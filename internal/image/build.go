@@ -160,10 +160,15 @@ func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file
 			return err
 		}
 	}
-	step("unpacking the kernel")
-	version, err := takeKernel(ctx, debs, filepath.Join(dir, "kernel"))
+	version, err := "", os.Mkdir(filepath.Join(dir, "kernel"), 0o755)
 	if err != nil {
-		return err
+		return fault.Hostf("kernel: %w", err)
+	}
+	if r.Kernel != "" {
+		step("unpacking the kernel")
+		if version, err = takeKernel(ctx, debs, filepath.Join(dir, "kernel")); err != nil {
+			return err
+		}
 	}
 	if r.Source != "" {
 		step(fmt.Sprintf("splitting the kernel source into %d pieces", r.Pieces))

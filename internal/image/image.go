@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/files"
 )
 
 // AgentPath is an empty file in the tree over which the agent's program is bind-mounted. DataPath
@@ -42,9 +43,6 @@ const (
 	// SourcePath is the directory in the tree that holds the pieces of the kernel source.
 	SourcePath = "/opt/tare/kernel"
 )
-
-// toolDirs is the PATH of commands in a guest.
-var toolDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
 // ErrNotBuilt is in the chain of Open's error if the cache does not have the image.
 var ErrNotBuilt = errors.New("the image is not built yet")
@@ -70,7 +68,7 @@ type Image struct {
 	Disk          string // ext4 image; use it read-only
 	Kernel        string // vmlinuz
 	Vmlinux       string // uncompressed kernel, or "" if there is none
-	KernelVersion string // as uname -r prints it
+	KernelVersion string // as uname -r prints it; "" without a kernel
 	Modules       string // directory that contains modules.dep
 	Manifest      Manifest
 }
@@ -164,7 +162,10 @@ func (i *Image) check() error {
 	if size != m.DiskBytes {
 		return fmt.Errorf("disk.ext4 has %d bytes, the manifest says %d", size, m.DiskBytes)
 	}
-	need := []string{i.Kernel, filepath.Join(i.Modules, "modules.dep"), filepath.Join(i.Tree, AgentPath)}
+	need := []string{filepath.Join(i.Tree, AgentPath)}
+	if m.Recipe.Kernel != "" {
+		need = append(need, i.Kernel, filepath.Join(i.Modules, "modules.dep"))
+	}
 	for n := range m.Recipe.Pieces {
 		need = append(need, filepath.Join(i.Tree, SourcePath, pieceName(n)))
 	}
@@ -233,10 +234,10 @@ func (i *Image) MissingTools(names []string) []string {
 	for _, name := range names {
 		found := false
 		if strings.Contains(name, "/") {
-			found = isProgram(i.Tree, name)
+			found = files.IsProgram(i.Tree, name)
 		} else {
-			for _, dir := range toolDirs {
-				found = found || isProgram(i.Tree, filepath.Join(dir, name))
+			for _, dir := range files.ProgramDirs {
+				found = found || files.IsProgram(i.Tree, filepath.Join(dir, name))
 			}
 		}
 		if !found {
@@ -244,29 +245,4 @@ func (i *Image) MissingTools(names []string) []string {
 		}
 	}
 	return missing
-}
-
-// isProgram reports whether path is an executable file in the tree. It follows symbolic links as a
-// process in the tree would: an absolute link, such as those of /etc/alternatives, stays in the
-// tree.
-func isProgram(tree, path string) bool {
-	p := filepath.Join("/", path)
-	for range 16 {
-		st, err := os.Lstat(filepath.Join(tree, p))
-		if err != nil {
-			return false
-		}
-		if st.Mode()&fs.ModeSymlink == 0 {
-			return st.Mode().IsRegular() && st.Mode()&0o111 != 0
-		}
-		target, err := os.Readlink(filepath.Join(tree, p))
-		if err != nil {
-			return false
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(p), target)
-		}
-		p = filepath.Join("/", target)
-	}
-	return false
 }

@@ -11,17 +11,14 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// takeKernel moves the kernel that the bootstrap's hook unpacked in debs to dir, and returns its
-// version.
+// takeKernel moves the kernel that the bootstrap's hook unpacked in debs to the directory dir, and
+// returns its version.
 func takeKernel(ctx context.Context, debs, dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(debs, "version"))
 	if err != nil {
 		return "", fault.Hostf("kernel: %w", err)
 	}
 	version := strings.TrimSpace(string(b))
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return "", fault.Hostf("kernel: %w", err)
-	}
 	from := filepath.Join(debs, "kernel")
 	modules := filepath.Join("usr/lib/modules", version)
 	if _, err := os.Stat(filepath.Join(from, modules)); err != nil {

@@ -23,12 +23,14 @@ type Recipe struct {
 	// Packages are installed in the tree, with their dependencies.
 	Packages []string `json:"packages"`
 	// Kernel is the package whose newest kernel the guests boot; it is unpacked beside the tree
-	// and never installed in it.
+	// and never installed in it. "": none, in an image that no guest runs.
 	Kernel string `json:"kernel"`
 	// Source is the package of the kernel source that the tar, gzip and build workloads unpack,
 	// "" for none, and Pieces is the number of archives that it is split into.
 	Source string `json:"source"`
 	Pieces int    `json:"pieces"`
+	// Dirs are empty directories to make, in which programs of the packages write.
+	Dirs []string `json:"dirs,omitempty"`
 	// Exclude and Include are dpkg path patterns: documentation and translations are omitted,
 	// copyright files are kept.
 	Exclude []string `json:"exclude"`
@@ -69,6 +71,29 @@ func Base() Recipe {
 		},
 		Include: []string{"/usr/share/doc/*/copyright", "/usr/share/locale/locale.alias"},
 	}
+}
+
+// Tools is the recipe of the tools tree: programs of systems, for hosts that lack them.
+func Tools() Recipe {
+	r := Base()
+	r.Name, r.Kernel, r.Source, r.Pieces = "tools", "", "", 0
+	r.Packages = []string{
+		"crun", "lxc", "runc", "systemd-container",
+		"containerd", "docker.io", "podman",
+		"libvirt-daemon-driver-lxc", "libvirt-daemon-driver-qemu", "libvirt-daemon-system",
+		// In a domain of libvirt's that the tests make, whose root is this tree.
+		"openssh-server",
+		// To make data volumes and networks, and to start what is above.
+		"btrfs-progs", "e2fsprogs", "iproute2", "kmod", "nftables", "procps", "qemu-utils", "util-linux", "xfsprogs",
+	}
+	r.Dirs = []string{"/var/log/libvirt"}
+	switch r.Arch {
+	case "amd64":
+		r.Packages = append(r.Packages, "qemu-system-x86", "user-mode-linux")
+	case "arm64":
+		r.Packages = append(r.Packages, "qemu-system-arm")
+	}
+	return r
 }
 
 // Key identifies the recipe's image: the SHA-256, in hex, of the recipe and the format version.

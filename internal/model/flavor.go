@@ -18,6 +18,9 @@ type Flavor struct {
 	Network string `json:"network,omitempty"`
 	// Hardening is one of the constants above, for guests that share the host's kernel; "": HardeningProduct.
 	Hardening string `json:"hardening,omitempty"`
+	// Programs says whose programs create and run its guests: one of the constants above; "": the host's, or the tools
+	// tree's where the host has none.
+	Programs string `json:"programs,omitempty"`
 	// Devices are, for BackingBlock, the user's block devices, of which each guest takes one.
 	Devices []string `json:"devices,omitempty"`
 	// IO caps what the guest does on its data volume, and Net what it sends and receives.

@@ -32,6 +32,12 @@ const (
 	HardeningNone    = "none"    // only what keeps root in a guest from changing the host or other guests
 )
 
+// Whose programs create and run guests, as flavors name them.
+const (
+	ProgramsHost  = "host"  // those of this host
+	ProgramsTools = "tools" // those of the tools tree, which tare brings along
+)
+
 // Boots of a host, as campaigns name them: ways to boot one machine, which is in one of them at a
 // time.
 const (

@@ -1,17 +1,18 @@
 package network
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"strings"
 
 	"github.com/vishvananda/netlink"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/tools"
 )
 
 // uplinkName is the uplink's interface in the bridge's namespace.
@@ -69,13 +70,12 @@ func forward() error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return err
 	}
-	nft := exec.Command("nft", "-f", "-")
+	nft, err := tools.Command(context.Background(), "nft", "-f", "-")
+	if err != nil {
+		return fault.Hostf("network: NAT: %w", err)
+	}
 	nft.Stdin = strings.NewReader(masquerade)
-	out, err := nft.CombinedOutput()
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return fault.WithRemedy(fault.Hostf("network: NAT needs nft: %w", err), "apt-get install nftables")
-	case err != nil:
+	if out, err := nft.CombinedOutput(); err != nil {
 		return fault.WithRemedy(fault.Hostf("network: NAT: nft: %w: %s", err, strings.TrimSpace(string(out))),
 			"a kernel with nftables and NAT: modprobe nft_masq; or network: %s", model.NetworkBridged)
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ type Context struct {
 	Seed      uint64
 	Machine   host.Environment
 	Host      string // one line
+	Programs  string // that made the guests, with versions, and whose they are; "": not known
 	NoEnergy  string // why energy was not measured; "": it was, or it is not known
 	Merging   string // whether the host merges equal pages of guests, in a sentence
 	Polite    string // what a polite run left to others; "": it was not polite
@@ -82,6 +84,7 @@ func ContextOf(r *store.Run) (Context, error) {
 	}
 	ctx.Host, ctx.NoEnergy, ctx.Merging = HostLine(env), env.NoEnergy(), merging(env, events)
 	ctx.Effects, ctx.Polite = effects(events), polite(c.Polite, events)
+	ctx.Programs = programs(r, c)
 	sessions, err := r.Sessions()
 	if err != nil {
 		return ctx, err
@@ -125,6 +128,30 @@ func polite(p campaign.Polite, events []store.Event) string {
 		return text + "; it never paused"
 	}
 	return fmt.Sprintf("%s; paused %d %s, %.0f s in all", text, n, plural(n, "time"), seconds)
+}
+
+// programs names what made the guests of a run's arms, by the document that describes its systems.
+func programs(r *store.Run, c *campaign.Campaign) string {
+	var systems []struct {
+		Name     string
+		Versions map[string]string
+	}
+	body, err := r.Document(store.DocSystems)
+	if err != nil || json.Unmarshal(body, &systems) != nil {
+		return "" // in no run of an older tare, and it only serves to show this
+	}
+	var said []string
+	for _, s := range systems {
+		if !slices.ContainsFunc(c.Active(), func(a campaign.Arm) bool { return a.System == s.Name }) {
+			continue
+		}
+		for _, program := range slices.Sorted(maps.Keys(s.Versions)) {
+			if text := Clean(program + " " + s.Versions[program]); !slices.Contains(said, text) {
+				said = append(said, text)
+			}
+		}
+	}
+	return strings.Join(said, ", ")
 }
 
 // Incomplete says why a run with these sessions is incomplete; "" if it is complete.

@@ -62,6 +62,9 @@ func (t *table) header() {
 	if t.ctx.Host != "" {
 		t.field("host", t.ctx.Host)
 	}
+	if t.ctx.Programs != "" {
+		t.field("programs", t.ctx.Programs)
+	}
 	if t.ctx.NoEnergy != "" {
 		t.field("energy", "not measured: "+t.ctx.NoEnergy)
 	}

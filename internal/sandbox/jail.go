@@ -14,8 +14,9 @@ import (
 )
 
 // Jail confines a process that serves a guest and could be taken over by it, such as a VMM. It runs as a user without
-// privileges and sees, besides the host's programs and libraries, only the files and devices listed here, at their own
-// paths. It has its own process IDs, its own IPC and, if Enter names no other, a network without any interface.
+// privileges and sees, besides programs and libraries of the host or of the tools tree, only the files and devices
+// listed here, at their own paths. It has its own process IDs, its own IPC and, if Enter names no other, a network
+// without any interface.
 type Jail struct {
 	User    uint32   // user and group; no process or file of the host should belong to them
 	Read    []string // files, directories and devices to read
@@ -23,7 +24,7 @@ type Jail struct {
 	Devices []string // devices to read and write; there are new nodes for them, which belong to User
 }
 
-// programs are the host's directories of programs and libraries, and what the dynamic linker needs.
+// programs are the directories of programs and libraries, and what the dynamic linker needs.
 var programs = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives",
 }
@@ -37,9 +38,10 @@ func (j *Jail) cloneflags(net string) uintptr {
 	return flags
 }
 
-// enter moves the calling process, which must be the first of its namespaces, into the jail. The caller must have
-// locked its thread, and only that thread may execute the program.
-func (j *Jail) enter() error {
+// enter moves the calling process, which must be the first of its namespaces, into the jail. programs is the tree with
+// the programs; nil: they are the host's. The caller must have locked its thread, and only that thread may execute the
+// program.
+func (j *Jail) enter(programs *Tree) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("separating its mounts: %w", err)
 	}
@@ -50,27 +52,37 @@ func (j *Jail) enter() error {
 	if err := unix.Mount("jail", root, "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
 		return err
 	}
-	if err := j.furnish(root); err != nil {
+	from := ""
+	if programs != nil {
+		from = programs.Root
+	}
+	if err := j.furnish(root, from); err != nil {
 		return err
 	}
-	if err := os.Chdir(root); err != nil {
-		return err
-	}
-	// With the old root over the new one, unmounting the old leaves the new (pivot_root(2)).
-	if err := unix.PivotRoot(".", "."); err != nil {
-		return fmt.Errorf("pivot_root: %w", err)
-	}
-	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("unmounting the host's files: %w", err)
-	}
-	if err := os.Chdir("/"); err != nil {
+	if err := pivot(root); err != nil {
 		return err
 	}
 	return j.become()
 }
 
-// furnish makes the files of the jail in the directory root.
-func (j *Jail) furnish(root string) error {
+// pivot makes a mount point the root of this process's mount namespace, and removes the old root from it: a process
+// could leave a chroot.
+func pivot(root string) error {
+	if err := os.Chdir(root); err != nil {
+		return err
+	}
+	// With the old root over the new one, unmounting the old leaves the new (pivot_root(2)).
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("pivot_root to %s: %w", root, err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("unmounting the host's files: %w", err)
+	}
+	return os.Chdir("/")
+}
+
+// furnish makes the files of the jail in the directory root, with the programs below from.
+func (j *Jail) furnish(root, from string) error {
 	for dir, mode := range map[string]os.FileMode{"dev": 0o755, "proc": 0o755, "tmp": 0o777 | os.ModeSticky} {
 		if err := os.Mkdir(filepath.Join(root, dir), mode); err != nil {
 			return err
@@ -84,12 +96,13 @@ func (j *Jail) furnish(root string) error {
 		return fmt.Errorf("mounting /proc: %w", err)
 	}
 	for _, path := range programs {
-		target, err := os.Readlink(path)
+		source := filepath.Join("/", from, path)
+		target, err := os.Readlink(source)
 		switch {
 		case err == nil:
 			err = os.Symlink(target, filepath.Join(root, path))
-		case exists(path):
-			err = bindBelow(root, path, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
+		case exists(source):
+			err = bindAt(source, filepath.Join(root, path), unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)
 		default:
 			continue
 		}
@@ -149,11 +162,15 @@ func exists(path string) bool {
 
 // bindBelow makes a file or directory of the host appear below root at its own path.
 func bindBelow(root, path string, flags uintptr) error {
+	return bindAt(path, filepath.Join(root, path), flags)
+}
+
+// bindAt makes a file or directory appear at another path, where it makes a file or directory to mount it on.
+func bindAt(path, at string, flags uintptr) error {
 	st, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	at := filepath.Join(root, path)
 	if st.IsDir() {
 		err = os.MkdirAll(at, 0o755)
 	} else if err = os.MkdirAll(filepath.Dir(at), 0o755); err == nil {

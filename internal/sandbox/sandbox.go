@@ -13,6 +13,7 @@ package sandbox
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -234,6 +235,7 @@ type Enter struct {
 	IPC  bool     // run in a new IPC namespace: System V memory that it leaves ends with it
 	Net  string   // path of a network namespace to enter, or ""
 	Jail *Jail    // where it is confined; nil: nowhere. Not with Hide, PIDs or Root
+	Tree *Tree    // of the program, if it is not the host's. Not with Root
 	Root string   // new root directory; "": unchanged
 	Dir  string   // working directory, inside Root
 	// Drop are capabilities that the process and its children can never have.
@@ -248,17 +250,20 @@ type Enter struct {
 
 // Command returns the command that does this. The caller sets its files and starts it from inside a
 // sandbox.
-func (e Enter) Command() (*exec.Cmd, error) {
+func (e Enter) Command() (*exec.Cmd, error) { return e.CommandContext(context.Background()) }
+
+// CommandContext is Command with a context, like exec.CommandContext.
+func (e Enter) CommandContext(ctx context.Context) (*exec.Cmd, error) {
 	arg, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("/proc/self/exe")
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{enterArg, "--", string(arg)}
 	// Its own process group, since Ctrl-C in a terminal is for tare: a guest that ended because of
 	// it would count as a guest that died.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if len(e.Hide) > 0 {
+	if len(e.Hide) > 0 || e.Tree != nil {
 		// Not with Unshareflags, with which Go makes every mount private.
 		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWNS
 	}
@@ -289,13 +294,18 @@ func enter(arg string) error {
 	}
 	if e.Jail != nil {
 		runtime.LockOSThread()
-		if err := e.Jail.enter(); err != nil {
+		if err := e.Jail.enter(e.Tree); err != nil {
 			return fmt.Errorf("confining it: %w", err)
 		}
 	}
-	if len(e.Hide) > 0 { // keeps its mounts in its own namespace
+	if (len(e.Hide) > 0 || e.Tree != nil) && e.Jail == nil { // keeps its mounts in its own namespace
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 			return fmt.Errorf("separating its mounts: %w", err)
+		}
+	}
+	if e.Tree != nil && e.Jail == nil {
+		if err := e.Tree.enter(); err != nil {
+			return fmt.Errorf("entering the tools tree: %w", err)
 		}
 	}
 	for _, dir := range e.Hide {

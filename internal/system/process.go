@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/tare-bench/tare/internal/cgroup"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/sandbox"
+	"github.com/tare-bench/tare/internal/tools"
 )
 
 // AgentFD is the descriptor number of the agent's end of its stream, in a process started on a
@@ -52,13 +54,16 @@ type Command struct {
 	Net  string        // path of the network namespace to enter, or ""
 	Jail *sandbox.Jail // where it is confined; nil: nowhere
 	// Drop are capabilities that the process and its children can never have.
-	Drop  []capability.Cap
-	Argv  []string   // without Root, the program is looked up in PATH
+	Drop []capability.Cap
+	Argv []string // without Root, the program is looked up by tools.Find
+	// For is the program that decides whose programs these are, if Argv[0] only starts it; "": Argv[0].
+	For   string
 	Env   []string   // in addition to AgentEnv
 	Files []*os.File // descriptors after AgentFD
 	// Stdio: the agent's stream is standard input and output, as two pipes, and Files begin at AgentFD.
 	Stdio bool
 
+	programs      string   // whose, as tools.Find takes it
 	stdin, stdout *os.File // nil: no input, and output to the log
 }
 
@@ -82,6 +87,7 @@ func (s *Site) Start(c Command) (*Process, error) {
 		defer theirs.Close()
 		conn, c.Files = ours, append([]*os.File{theirs}, c.Files...)
 	}
+	c.programs = s.Flavor.Programs
 	p, err := c.start(s.Group)
 	if err != nil {
 		conn.Close()
@@ -93,11 +99,12 @@ func (s *Site) Start(c Command) (*Process, error) {
 
 // start starts the process in this control group.
 func (c Command) start(in *cgroup.Group) (*Process, error) {
-	argv, path := c.Argv, c.Argv[0]
+	argv := c.Argv
+	program := tools.Program{Path: argv[0]}
 	if c.Root == "" {
 		var err error
-		if path, err = exec.LookPath(path); err != nil {
-			return nil, fault.Hostf("%w", err)
+		if program, err = c.find(); err != nil {
+			return nil, err
 		}
 	}
 	executed, marks, err := os.Pipe()
@@ -108,8 +115,8 @@ func (c Command) start(in *cgroup.Group) (*Process, error) {
 	files := append(slices.Clip(c.Files), marks)
 	cmd, err := sandbox.Enter{
 		Mark: AgentFD + len(c.Files),
-		Hide: c.Hide, PIDs: c.PIDs, IPC: c.IPC, Net: c.Net, Jail: c.Jail, Root: c.Root, Dir: c.Dir,
-		Drop: c.Drop, Path: path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
+		Hide: c.Hide, PIDs: c.PIDs, IPC: c.IPC, Net: c.Net, Jail: c.Jail, Tree: program.Tree, Root: c.Root, Dir: c.Dir,
+		Drop: c.Drop, Path: program.Path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
 	}.Command()
 	if err != nil {
 		executed.Close()
@@ -139,6 +146,15 @@ func (c Command) start(in *cgroup.Group) (*Process, error) {
 		}
 	}()
 	return p, nil
+}
+
+// find returns the program to execute, with the root directory to execute it in.
+func (c Command) find() (tools.Program, error) {
+	p, err := tools.Find(cmp.Or(c.For, c.Argv[0]), c.programs)
+	if err != nil || c.For == "" {
+		return p, err
+	}
+	return p.Beside(c.Argv[0])
 }
 
 // StreamPair returns the two ends of a stream: a connection to keep and a file to pass on. The

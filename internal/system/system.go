@@ -145,6 +145,9 @@ type Capabilities struct {
 	// how the guest accesses its volume.
 	DiskBackings []string `json:"disk_backings"`
 	Disk         string   `json:"disk,omitempty"`
+	// Programs are those of the host, or of the tools tree, that create and run its guests; empty: it needs none. nil:
+	// others, which the tree does not have.
+	Programs []string `json:"programs,omitempty"`
 	// Networks are the modes of package network that its guests support.
 	Networks []string `json:"networks"`
 	// Port is how a guest is attached to its network.
@@ -236,6 +239,7 @@ type Host struct {
 	Destroy  []string        // the user's block devices whose contents may be destroyed
 	Polite   bool            // guests let all others go first
 	CopyData string          // the data volume that guests get copies of; "": they get fresh ones
+	Programs string          // whose programs a Check looks for, as a flavor's Programs
 }
 
 // Volumes is the directory that holds this run's data volumes.

@@ -2,25 +2,51 @@ package system
 
 import (
 	"context"
-	"os/exec"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/tools"
 )
 
-// ToolDir is where scripts install programs that distributions lack, or have in too old a version.
-const ToolDir = "/var/lib/tare/tools"
-
-// FindTool returns the path of a program: in ToolDir, or else in PATH.
-func FindTool(name string) (string, error) {
-	if path, err := exec.LookPath(filepath.Join(ToolDir, name)); err == nil {
-		return path, nil
+// UseTools makes the programs of the tools tree available to drivers, unless it is not built. images is the directory
+// of images, stateDir that of tare's state, and dir the sandbox's private directory. It must be called inside a
+// sandbox.
+func UseTools(images, stateDir, dir string) error {
+	img, err := image.OpenRecipe(images, image.Tools())
+	if errors.Is(err, image.ErrNotBuilt) {
+		return nil
 	}
-	return exec.LookPath(name)
+	if err == nil {
+		err = img.Unchanged()
+	}
+	if err != nil {
+		return err
+	}
+	scratch := filepath.Join(dir, "tools")
+	if err := os.Mkdir(scratch, 0o755); err != nil {
+		return fault.Hostf("%w", err)
+	}
+	return tools.Use(img.Tree, scratch, stateDir, dir)
 }
 
-// Version returns the first line that a program prints when it is called with --version.
-func Version(ctx context.Context, program string) (string, error) {
-	out, err := exec.CommandContext(ctx, program, "--version").Output()
-	first, _, _ := strings.Cut(string(out), "\n")
-	return strings.TrimSpace(first), err
+// Program finds a program for guests, of the host's source of programs, and asks it for its version. The error says how
+// to get the program.
+func (h *Host) Program(ctx context.Context, name string) (p tools.Program, version string, err error) {
+	if p, err = tools.Find(name, h.Programs); err != nil {
+		return p, "", err
+	}
+	if version, err = p.Version(ctx); err != nil {
+		return p, "", fault.Hostf("%s --version: %w", p.Path, err)
+	}
+	return p, version, nil
+}
+
+// NoProgram is the status of a system one of whose programs cannot be had, for this reason.
+func NoProgram(err error) Status {
+	why, _, _ := strings.Cut(err.Error(), "\n")
+	return Unusable(why, fault.RemedyOf(err))
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/tools"
 )
 
 // label is the label of every file system that tare creates. A device with such a
@@ -51,7 +52,11 @@ func CheckDevice(device string, destroy []string) error {
 // contents describes what is on a device; "" if that is nothing or a file system of
 // tare.
 func contents(device string) (string, error) {
-	out, err := exec.Command("blkid", "--probe", "--output", "export", device).Output()
+	blkid, err := tools.Command(context.Background(), "blkid", "--probe", "--output", "export", device)
+	if err != nil {
+		return "", fault.Hostf("device %s: %w", device, err)
+	}
+	out, err := blkid.Output()
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit) && exit.ExitCode() == 2: // blkid found nothing

@@ -2,14 +2,13 @@ package volume
 
 import (
 	"context"
-	"errors"
 	"os"
-	"os/exec"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/tools"
 )
 
 // newRaw creates a volume that is a plain file, for machines that open files.
@@ -43,15 +42,13 @@ func newQCOW2(ctx context.Context, s Spec) (*Volume, error) {
 		return nil, err
 	}
 	name := raw.Name() + ".qcow2"
-	out, err := exec.CommandContext(ctx, "qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw.Name(),
-		name).CombinedOutput()
+	convert, err := tools.Command(ctx, "qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw.Name(), name)
 	if err != nil {
+		return nil, fault.Hostf("data volume: %w", err)
+	}
+	if out, err := convert.CombinedOutput(); err != nil {
 		os.Remove(name)
-		err = fault.Hostf("data volume: qemu-img: %w: %s", err, strings.TrimSpace(string(out)))
-		if errors.Is(err, exec.ErrNotFound) {
-			err = fault.WithRemedy(err, noQEMUImg)
-		}
-		return nil, err
+		return nil, fault.Hostf("data volume: qemu-img: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return &Volume{Device: name, Format: "qcow2", FS: s.FS, Bytes: s.Bytes,
 		close: func() error { return os.Remove(name) }}, nil

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 
@@ -20,6 +19,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/tools"
 )
 
 // Spec describes a volume to create.
@@ -92,7 +92,7 @@ func Create(ctx context.Context, s Spec) (v *Volume, err error) {
 }
 
 // CheckFS returns an error unless this host has what makes data volumes with a file system.
-func CheckFS(fs string) error { return needs("mkfs."+fs, noMkfs) }
+func CheckFS(fs string) error { return needs("mkfs." + fs) }
 
 // CheckBacking returns an error unless this host has what makes data volumes with a backing. CheckDevice checks the
 // devices of model.BackingBlock.
@@ -100,20 +100,13 @@ func CheckBacking(backing string) error {
 	if backing != model.BackingQCOW2 {
 		return nil
 	}
-	return needs("qemu-img", noQEMUImg)
+	return needs("qemu-img")
 }
 
-func needs(program, remedy string) error {
-	if _, err := exec.LookPath(program); err != nil {
-		return fault.WithRemedy(fault.Hostf("there is no %s", program), "%s", remedy)
-	}
-	return nil
+func needs(program string) error {
+	_, err := tools.Find(program, "")
+	return err
 }
-
-const (
-	noMkfs    = "apt-get install e2fsprogs xfsprogs"
-	noQEMUImg = "apt-get install qemu-utils"
-)
 
 // format creates the file system and writes all its structures at once: with lazy
 // initialization, the kernel would write them during trials.
@@ -131,12 +124,12 @@ func (v *Volume) format(ctx context.Context, fs string) error {
 	default:
 		return fault.Campaignf("data volume: file system %q: want ext4, ext2 or xfs", fs)
 	}
-	if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
-		err = fault.Hostf("data volume: %s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(string(out)))
-		if errors.Is(err, exec.ErrNotFound) {
-			err = fault.WithRemedy(err, noMkfs)
-		}
-		return err
+	mkfs, err := tools.Command(ctx, argv[0], argv[1:]...)
+	if err != nil {
+		return fault.Hostf("data volume: %w", err)
+	}
+	if out, err := mkfs.CombinedOutput(); err != nil {
+		return fault.Hostf("data volume: %s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(string(out)))
 	}
 	v.FS = fs
 	return nil

@@ -150,9 +150,9 @@ func TestCheck(t *testing.T) {
 		lacks, from string
 	}{
 		{CheckFS("ext4"), "", ""},
-		{CheckFS("xfs"), "there is no mkfs.xfs", "xfsprogs"},
+		{CheckFS("xfs"), "no mkfs.xfs", "tare image"},
 		{CheckBacking(model.BackingLoop), "", ""},
-		{CheckBacking(model.BackingQCOW2), "there is no qemu-img", "qemu-utils"},
+		{CheckBacking(model.BackingQCOW2), "no qemu-img", "tare image"},
 	} {
 		if said := fmt.Sprint(c.err); (c.err == nil) != (c.lacks == "") || !strings.Contains(said, c.lacks) ||
 			!strings.Contains(said, c.from) {

@@ -41,8 +41,10 @@ const (
 
 // suites are userlands that mmdebstrap makes, with the archives that have them.
 var suites = map[string]string{
-	"trixie": "deb http://deb.debian.org/debian trixie main",
-	"noble":  "deb [trusted=yes] http://archive.ubuntu.com/ubuntu noble main", // for tests: Debian has no keys of Ubuntu
+	"trixie":   "deb http://deb.debian.org/debian trixie main",
+	"bookworm": "deb http://deb.debian.org/debian bookworm main",
+	"noble":    "deb [trusted=yes] http://archive.ubuntu.com/ubuntu noble main", // for tests: Debian has no keys of Ubuntu
+	"jammy":    "deb [trusted=yes] http://archive.ubuntu.com/ubuntu jammy main",
 }
 
 // cache keeps the userlands for the next test.

@@ -47,6 +47,9 @@ func envOf(r *store.Run, ctx report.Context, arms []store.Arm) (envView, error) 
 	for _, p := range e.CPU.Policies {
 		add("Frequency", fmt.Sprintf("CPUs %s: %s, governor %s", p.CPUs, p.Driver, p.Governor))
 	}
+	if ctx.Programs != "" {
+		add("Programs", ctx.Programs)
+	}
 	if ctx.NoEnergy != "" {
 		add("Energy", "not measured: "+ctx.NoEnergy)
 	}

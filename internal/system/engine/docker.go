@@ -12,7 +12,7 @@ import (
 // Docker is the system "docker".
 func Docker() *Driver {
 	return &Driver{
-		name: "docker", pkg: "docker.io", programs: []string{"dockerd", "containerd", "runc"},
+		name: "docker", programs: []string{"dockerd", "containerd", "runc"},
 		capCovers: "every process of the container; not containerd's shim, which waits for its end",
 		daemon:    &system.Daemon{Start: dockerd, Ready: ping},
 	}

@@ -9,7 +9,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/tare-bench/tare/internal/model"
@@ -18,7 +17,7 @@ import (
 
 // Driver is the system "docker" or "podman".
 type Driver struct {
-	name, pkg string
+	name      string
 	programs  []string // that it needs; the first is the engine
 	capCovers string   // what a CPU cap covers
 	daemon    *system.Daemon
@@ -38,17 +37,18 @@ func (d *Driver) KeepDaemon(ctx context.Context, id string) (system.Keep, error)
 func (d *Driver) Capabilities() system.Capabilities {
 	caps := system.GroupCapabilities(d.capCovers,
 		"the engine's defaults: seccomp, capabilities, masked paths, security modules")
+	caps.Programs = d.programs
 	caps.NetCap = system.NoPortCap
 	caps.Networks = []string{model.NetworkNone} // other networks would be the engine's own, not tare's
 	return caps
 }
 
-func (d *Driver) Check(ctx context.Context, _ *system.Host) system.Status {
+func (d *Driver) Check(ctx context.Context, h *system.Host) system.Status {
 	st := system.Status{Usable: true, Versions: map[string]string{}}
 	for _, p := range d.programs {
-		version, err := system.Version(ctx, p)
+		_, version, err := h.Program(ctx, p)
 		if err != nil {
-			return system.Unusable(fmt.Sprintf("%s is not installed: %v", d.name, err), "apt-get install "+d.pkg)
+			return system.NoProgram(err)
 		}
 		st.Versions[p] = version
 	}

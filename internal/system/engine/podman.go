@@ -11,7 +11,7 @@ import (
 // starts them in the same way as the command line does.
 func Podman() *Driver {
 	return &Driver{
-		name: "podman", pkg: "podman", programs: []string{"podman", "conmon"},
+		name: "podman", programs: []string{"podman", "conmon"},
 		capCovers: "every process of the container and conmon",
 		daemon:    &system.Daemon{Start: podman, Ready: ping},
 	}

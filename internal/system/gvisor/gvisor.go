@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/oci"
+	"github.com/tare-bench/tare/internal/tools"
 )
 
 const (
@@ -63,22 +63,18 @@ func (d Driver) Capabilities() system.Capabilities {
 	}
 }
 
-func (d Driver) Check(ctx context.Context, _ *system.Host) system.Status {
-	path, err := system.FindTool(program)
+func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
+	p, version, err := h.Program(ctx, program)
 	if err != nil {
-		return system.Unusable(fmt.Sprintf("gVisor is not installed: %v", err), remedy)
-	}
-	version, err := system.Version(ctx, path)
-	if err != nil {
-		return system.Unusable(fmt.Sprintf("%s --version: %v", path, err), remedy)
+		return system.Unusable(fault.OneLine(err), remedy)
 	}
 	// runsc has the flag since 2023. Debian 12's runsc is older and lacks system calls that
 	// Debian's own programs make.
-	usage, _ := exec.CommandContext(ctx, path, "help", "run").Output()
+	usage, _ := p.Command(ctx, "help", "run").Output()
 	if !strings.Contains(string(usage), "-pass-fd") {
-		return system.Unusable(fmt.Sprintf("%s (%s) is too old", path, version), remedy)
+		return system.Unusable(fmt.Sprintf("%s (%s) is too old", p.Path, version), remedy)
 	}
-	return system.Status{Usable: true, Proof: path + ": " + version,
+	return system.Status{Usable: true, Proof: p.Path + ": " + version,
 		Versions: map[string]string{program: strings.TrimPrefix(version, "runsc version ")}}
 }
 
@@ -101,15 +97,15 @@ func stateDir(s *system.Site) string { return filepath.Join(s.Dir, "state") }
 
 // begin starts runsc with this command, in the foreground.
 func (d Driver) begin(s *system.Site, command ...string) (system.Guest, error) {
-	path, err := system.FindTool(program)
+	p, err := tools.Find(program, s.Flavor.Programs)
 	if err != nil {
-		return nil, fault.Hostf("%w", err)
+		return nil, err
 	}
 	net := "none"
 	if s.Port != nil {
 		net = "sandbox" // gVisor's network stack takes over the interfaces in the namespace
 	}
-	runsc := []string{path, "--root", stateDir(s)}
+	runsc := []string{program, "--root", stateDir(s)}
 	options := []string{
 		"--platform", d.platform, "--network=" + net,
 		// The whole sandbox stays in the group that it is started in, and sees as many CPUs as
@@ -118,11 +114,11 @@ func (d Driver) begin(s *system.Site, command ...string) (system.Guest, error) {
 		// The userland is read-only as in every arm, without a writable overlay in memory.
 		"--overlay2=none",
 	}
-	p, err := s.Start(system.Command{Argv: slices.Concat(runsc, options, command), Stdio: true})
+	started, err := s.Start(system.Command{Argv: slices.Concat(runsc, options, command), Stdio: true})
 	if err != nil {
 		return nil, err
 	}
-	return &guest{GroupGuest: system.NewGroupGuest(s, p, nil), site: s, runsc: runsc}, nil
+	return &guest{GroupGuest: system.NewGroupGuest(s, started, nil), site: s, program: p, options: runsc[1:]}, nil
 }
 
 // guest is a GroupGuest that gVisor's kernel freezes. The group's freezer must not be used: it
@@ -130,9 +126,11 @@ func (d Driver) begin(s *system.Site, command ...string) (system.Guest, error) {
 // then takes a process that does not answer for dead.
 type guest struct {
 	*system.GroupGuest
-	site   *system.Site
-	runsc  []string // with the options before the subcommand
-	kernel int      // process ID of gVisor's kernel; 0 until the guest is first frozen
+	site *system.Site
+	// program is runsc, with the options before the subcommand.
+	program tools.Program
+	options []string
+	kernel  int // process ID of gVisor's kernel; 0 until the guest is first frozen
 }
 
 // Freeze pauses the guest and then also stops gVisor's kernel: even when idle, systrap's kernel
@@ -190,8 +188,8 @@ const controlTimeout = 30 * time.Second
 func (g *guest) control(ctx context.Context, command ...string) error {
 	within, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	argv := slices.Concat(g.runsc, command, []string{id})
-	if out, err := exec.CommandContext(within, argv[0], argv[1:]...).CombinedOutput(); err != nil {
+	args := slices.Concat(g.options, command, []string{id})
+	if out, err := g.program.Command(within, args...).CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -49,6 +49,7 @@ func libvirtd(dir string) (system.Command, error) {
 		// libvirt's drivers read their configuration from /etc/libvirt, which is hidden.
 		Argv: []string{"/bin/sh", "-c",
 			`cp "$1"/*.conf /etc/libvirt && exec libvirtd --config /etc/libvirt/libvirtd.conf --pid-file "$1/pid"`, "sh", dir},
+		For: program,
 		// Without /run there is no D-Bus, over which libvirtd would give systemd process IDs of
 		// tare's PID namespace. The LXC driver refuses a hybrid layout of control groups.
 		Hide: append(append(layout.Hybrid(), "/run"), state...),

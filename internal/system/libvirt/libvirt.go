@@ -72,6 +72,8 @@ func (d Driver) Capabilities() system.Capabilities {
 	}
 }
 
+const program = "libvirtd"
+
 const remedy = "apt-get install libvirt-daemon-system libvirt-daemon-driver-qemu libvirt-daemon-driver-lxc"
 
 // probeTimeout is how long a machine with KVM may take until its agent answers, after libvirtd has
@@ -79,12 +81,12 @@ const remedy = "apt-get install libvirt-daemon-system libvirt-daemon-driver-qemu
 const probeTimeout = time.Minute
 
 func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
-	version, err := system.Version(ctx, "libvirtd")
+	p, version, err := h.Program(ctx, program)
 	if err != nil {
-		return system.Unusable(fmt.Sprintf("libvirtd is not installed: %v", err), remedy)
+		return system.NoProgram(err)
 	}
 	for _, dir := range state {
-		if _, err := os.Stat(dir); err != nil {
+		if _, err := os.Stat(p.File(dir)); err != nil {
 			return system.Unusable(fmt.Sprintf("libvirtd is only partly installed: %v", err), remedy)
 		}
 	}

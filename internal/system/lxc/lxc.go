@@ -14,25 +14,29 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
+const program = "lxc-start"
+
 // Driver is the system "lxc".
 type Driver struct{}
 
 func (Driver) Name() string { return "lxc" }
 
 func (Driver) Capabilities() system.Capabilities {
-	return system.GroupCapabilities("every process of the container and its monitor",
+	caps := system.GroupCapabilities("every process of the container and its monitor",
 		"Debian's seccomp profile, and its AppArmor profile where that is loaded")
+	caps.Programs = []string{program}
+	return caps
 }
 
-func (Driver) Check(ctx context.Context, _ *system.Host) system.Status {
-	version, err := system.Version(ctx, "lxc-start")
+func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
+	p, version, err := h.Program(ctx, program)
 	if err != nil {
-		return system.Unusable(fmt.Sprintf("the LXC tools are not installed: %v", err), "apt-get install lxc")
+		return system.NoProgram(err)
 	}
-	if _, err := os.Stat(seccompProfile); err != nil {
+	if _, err := os.Stat(p.File(seccompProfile)); err != nil {
 		return system.Unusable(fmt.Sprintf("LXC's seccomp profile: %v", err), "apt-get install lxc liblxc-common")
 	}
-	return system.Status{Usable: true, Proof: "lxc-start " + version, Versions: map[string]string{"lxc": version}}
+	return system.Status{Usable: true, Proof: program + " " + version, Versions: map[string]string{"lxc": version}}
 }
 
 func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
@@ -47,7 +51,7 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 	// Runs in the foreground, so that the monitor is our child and the container's first
 	// process inherits the agent's stream.
 	p, err := s.Start(system.Command{Argv: []string{
-		"lxc-start", "--foreground", "--lxcpath", s.Dir, "--name", "guest", "--rcfile", file,
+		program, "--foreground", "--lxcpath", s.Dir, "--name", "guest", "--rcfile", file,
 		"--logpriority", "WARN", "--logfile", "/dev/stderr",
 	}})
 	if err != nil {

@@ -3,7 +3,6 @@ package nspawn
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/model"
@@ -11,20 +10,24 @@ import (
 	"github.com/tare-bench/tare/internal/system"
 )
 
+const program = "systemd-nspawn"
+
 // Driver is the system "nspawn".
 type Driver struct{}
 
 func (Driver) Name() string { return "nspawn" }
 
 func (Driver) Capabilities() system.Capabilities {
-	return system.GroupCapabilities("every process of the container and systemd-nspawn",
+	caps := system.GroupCapabilities("every process of the container and systemd-nspawn",
 		"systemd-nspawn's seccomp filter and capabilities")
+	caps.Programs = []string{program}
+	return caps
 }
 
 func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
-	version, err := system.Version(ctx, "systemd-nspawn")
+	_, version, err := h.Program(ctx, program)
 	if err != nil {
-		return system.Unusable(fmt.Sprintf("systemd-nspawn is not installed: %v", err), "apt-get install systemd-container")
+		return system.NoProgram(err)
 	}
 	// Without a version 2 hierarchy where systemd looks for it, nspawn would leave the guest's
 	// group.
@@ -32,7 +35,7 @@ func (Driver) Check(ctx context.Context, h *system.Host) system.Status {
 		return system.Unusable("systemd-nspawn needs control groups of version 2 below /sys/fs/cgroup",
 			"mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified")
 	}
-	return system.Status{Usable: true, Proof: "systemd-nspawn of " + version,
+	return system.Status{Usable: true, Proof: program + " of " + version,
 		Versions: map[string]string{"systemd": strings.TrimPrefix(version, "systemd ")}}
 }
 
@@ -58,7 +61,7 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 	argv := []string{
 		// nspawn passes descriptors to the container only if LISTEN_PID is its own process ID.
 		"/bin/sh", "-c", `LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"`, "sh",
-		"systemd-nspawn", "--quiet", "--settings=no",
+		program, "--quiet", "--settings=no",
 		// Do not contact systemd. nspawn moves itself and the container to groups below the one
 		// that it is started in.
 		"--register=no", "--keep-unit",
@@ -82,6 +85,7 @@ func (Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {
 	}
 	p, err := s.Start(system.Command{
 		Argv: append(argv, "--", "/tare-agent", "fd:3"),
+		For:  program,
 		Env:  env,
 		Hide: hidden,
 	})

@@ -2,7 +2,6 @@ package oci
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -20,15 +19,17 @@ type Runtime struct {
 
 func (r Runtime) Name() string { return r.Program }
 
-func (Runtime) Capabilities() system.Capabilities {
-	return system.GroupCapabilities("every process of the container and the runtime",
+func (r Runtime) Capabilities() system.Capabilities {
+	caps := system.GroupCapabilities("every process of the container and the runtime",
 		"Docker's seccomp profile, capabilities and masked paths, and no_new_privs")
+	caps.Programs = []string{r.Program}
+	return caps
 }
 
-func (r Runtime) Check(ctx context.Context, _ *system.Host) system.Status {
-	version, err := system.Version(ctx, r.Program)
+func (r Runtime) Check(ctx context.Context, h *system.Host) system.Status {
+	_, version, err := h.Program(ctx, r.Program)
 	if err != nil {
-		return system.Unusable(fmt.Sprintf("%s is not installed: %v", r.Program, err), "apt-get install "+r.Program)
+		return system.NoProgram(err)
 	}
 	return system.Status{Usable: true, Proof: version,
 		Versions: map[string]string{r.Program: strings.TrimPrefix(version, r.Program+" version ")}}
@@ -61,13 +62,14 @@ func (r Runtime) Command(s *system.Site, args ...string) []string {
 	return append([]string{r.Program, "--root", filepath.Join(s.Dir, "state")}, args...)
 }
 
-// Begin starts the guest with this command line. The runtime stays in the foreground, as our child.
+// Begin starts the guest with this command line, which may begin with a program that starts the runtime. The runtime
+// stays in the foreground, as our child.
 func (r Runtime) Begin(s *system.Site, argv []string) (*system.GroupGuest, error) {
 	var hide []string
 	if r.NoHybrid {
 		hide = s.Group.Layout().Hybrid()
 	}
-	p, err := s.Start(system.Command{Hide: hide, Argv: argv, Stdio: true})
+	p, err := s.Start(system.Command{Hide: hide, Argv: argv, For: r.Program, Stdio: true})
 	if err != nil {
 		return nil, err
 	}

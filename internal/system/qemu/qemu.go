@@ -48,6 +48,7 @@ func (d Driver) Capabilities() system.Capabilities {
 		Disk:         "virtio-blk",
 		Networks:     []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser},
 		Port:         system.TapPort,
+		Programs:     []string{program},
 		NeedsRoot:    true,
 		HostBoot:     "linux",
 		Emulated:     d.accel == "tcg",
@@ -56,9 +57,9 @@ func (d Driver) Capabilities() system.Capabilities {
 }
 
 func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
-	version, err := system.Version(ctx, program)
+	_, version, err := h.Program(ctx, program)
 	if err != nil {
-		return system.Unusable(fmt.Sprintf("QEMU is not installed: %v", err), "apt-get install qemu-system-x86")
+		return system.NoProgram(err)
 	}
 	version = strings.TrimPrefix(version, "QEMU emulator version ")
 	st := system.Status{Usable: true, Proof: program + " " + version, Versions: map[string]string{"qemu": version}}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/oci"
+	"github.com/tare-bench/tare/internal/tools"
 )
 
 // criu is the program with which runc saves and restores containers.
@@ -21,12 +21,13 @@ const criu = "criu"
 // CheckSave asks CRIU whether it supports this kernel.
 func (driver) CheckSave(ctx context.Context) system.Status {
 	const remedy = "scripts/install-criu"
-	path, err := system.FindTool(criu)
+	p, err := tools.Find(criu, "")
 	if err != nil {
-		return system.Unusable(fmt.Sprintf("its guests cannot be saved, since CRIU is not installed: %v", err), remedy)
+		return system.Unusable("its guests cannot be saved, since CRIU is not installed", remedy)
 	}
-	if out, err := exec.CommandContext(ctx, path, "check").CombinedOutput(); err != nil {
-		return system.Unusable(fmt.Sprintf("its guests cannot be saved: %s check: %v%s", path, err, complaints(out)), remedy)
+	if out, err := p.Command(ctx, "check").CombinedOutput(); err != nil {
+		return system.Unusable(
+			fmt.Sprintf("its guests cannot be saved: %s check: %v%s", p.Path, err, complaints(out)), remedy)
 	}
 	return system.Status{Usable: true}
 }
@@ -35,7 +36,7 @@ func (driver) CheckSave(ctx context.Context) system.Status {
 // and the data volume are not part of their state: they have stayed on the site.
 func (d driver) Restore(_ context.Context, s *system.Site, dir string) (system.Guest, error) {
 	argv := d.Command(s, slices.Concat([]string{"restore", "--bundle", oci.BundleDir(s)}, state(s, dir))...)
-	g, err := d.Begin(s, withTools(argv))
+	g, err := d.Begin(s, append([]string{"env", searchPath()}, argv...))
 	if err != nil {
 		return nil, err
 	}
@@ -50,10 +51,8 @@ func state(s *system.Site, dir string) []string {
 // workDir is where CRIU writes its logs.
 func workDir(s *system.Site) string { return filepath.Join(s.Dir, criu) }
 
-// withTools adds the directory of tools to PATH for a command: runc finds CRIU in no other way since version 1.2.
-func withTools(argv []string) []string {
-	return append([]string{"env", "PATH=" + system.ToolDir + ":" + os.Getenv("PATH")}, argv...)
-}
+// searchPath adds the directory of tools to PATH: runc finds CRIU in no other way since version 1.2.
+func searchPath() string { return "PATH=" + tools.Dir + ":" + os.Getenv("PATH") }
 
 // guest is a container that CRIU saves.
 type guest struct {
@@ -65,8 +64,16 @@ type guest struct {
 
 // Save has CRIU write the processes to files in dir and end them.
 func (g *guest) Save(ctx context.Context, dir string) error {
-	argv := withTools(g.runtime.Command(g.site, append([]string{"checkpoint"}, state(g.site, dir)...)...))
-	if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
+	p, err := tools.Find(g.runtime.Program, g.site.Flavor.Programs)
+	if err != nil {
+		return err
+	}
+	env, err := p.Beside("env")
+	if err != nil {
+		return err
+	}
+	argv := g.runtime.Command(g.site, append([]string{"checkpoint"}, state(g.site, dir)...)...)
+	if out, err := env.Command(ctx, append([]string{searchPath()}, argv...)...).CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

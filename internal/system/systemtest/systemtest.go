@@ -85,7 +85,11 @@ func newHost(dir string) (*system.Host, error) {
 	if err := layout.Check(); err != nil {
 		return nil, err
 	}
-	img, err := image.Open(filepath.Join(StateDir, "images"))
+	images := filepath.Join(StateDir, "images")
+	if err := system.UseTools(images, StateDir, dir); err != nil {
+		return nil, err
+	}
+	img, err := image.Open(images)
 	if err != nil {
 		return nil, err
 	}

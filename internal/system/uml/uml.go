@@ -13,6 +13,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/tools"
 )
 
 const (
@@ -59,14 +60,11 @@ const probeTimeout = 20 * time.Second
 // Check boots a guest: whether the kernel can trace its programs depends on the CPU and on what
 // this host allows a process to do.
 func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
-	path, err := system.FindTool(program)
+	p, version, err := h.Program(ctx, program)
 	if err != nil {
-		return system.Unusable(fmt.Sprintf("User-Mode Linux is not installed: %v", err), "apt-get install user-mode-linux")
+		return system.NoProgram(err)
 	}
-	version, err := system.Version(ctx, path)
-	if err != nil {
-		return system.Unusable(fmt.Sprintf("%s --version: %v", path, err), "")
-	}
+	path := p.Path
 	if h.Userland == nil {
 		return system.Unusable(path+" is there, but tare cannot tell whether it boots until the userland image is built",
 			"tare image")
@@ -89,8 +87,8 @@ func (Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) 
 	}
 	// The guest's memory is a file, which must be on a file system without noexec.
 	env, read, devices := []string{"TMPDIR=" + tmp}, []string{s.Userland.BareInitramfs, argv[kernelArg]}, []string{}
-	if lib, err := system.FindTool(shim); err == nil {
-		env, read = append(env, "LD_PRELOAD="+lib), append(read, lib)
+	if lib, err := tools.Find(shim, ""); err == nil {
+		env, read = append(env, "LD_PRELOAD="+lib.Path), append(read, lib.Path)
 	}
 	if s.Port != nil {
 		devices = append(devices, "/dev/net/tun")
@@ -98,7 +96,7 @@ func (Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) 
 	// Only tracing keeps the guest's programs away from the host's kernel. If their tracer were
 	// killed, they would continue as processes of the host. Therefore they must end with the
 	// tracer, however it ends.
-	c := system.Command{Jail: s.Jail(read, devices), Argv: argv, Env: env}
+	c := system.Command{Jail: s.Jail(read, devices), Argv: argv, For: program, Env: env}
 	if s.Port != nil {
 		c.Net = s.Port.VMMNamespace
 	}
@@ -157,9 +155,9 @@ const kernelArg = 4
 // commandLine returns the command that starts the machine. Its arguments are also the kernel's
 // command line.
 func commandLine(s *system.Site) ([]string, error) {
-	path, err := system.FindTool(program)
+	p, err := tools.Find(program, s.Flavor.Programs)
 	if err != nil {
-		return nil, fault.Hostf("%w", err)
+		return nil, err
 	}
 	argv := []string{
 		// UML must not be process 1 of its PID namespace: when its kernel panics, it ends itself
@@ -168,7 +166,7 @@ func commandLine(s *system.Site) ([]string, error) {
 		// With address space randomization, a random share of the machine's memory would be
 		// used to describe the gap before the heap.
 		"setarch", "--addr-no-randomize",
-		path, "mem=" + strconv.FormatInt(s.Flavor.MemoryBytes>>20, 10) + "M",
+		p.Path, "mem=" + strconv.FormatInt(s.Flavor.MemoryBytes>>20, 10) + "M",
 		"umid=uml", "uml_dir=" + tmp, // otherwise it leaves ~/.uml behind
 		"con=null", "con0=null,fd:1", "ssl=null", fmt.Sprintf("ssl0=fd:%d", system.AgentFD),
 		// The guest could mount directories of the host as "hostfs", also those above the one given here. It is

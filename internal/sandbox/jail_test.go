@@ -1,4 +1,4 @@
-package sandbox
+package sandbox_test
 
 import (
 	"errors"
@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
 
 // jailed runs a shell in a jail that may read one file, write another and use one device, and checks what it is
 // able to do.
 func jailed(mark string) error {
-	dir := filepath.Join(Dir(), mark)
+	dir := filepath.Join(sandbox.Dir(), mark)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -35,10 +36,10 @@ for f in read hidden device /usr/bin/x /dev/x /x; do echo x >>$f && echo "wrote 
 mkdir /tmp/m; mount -t tmpfs none /tmp/m; mknod /tmp/n c 1 3; mount -o remount,rw /usr; chroot /
 head -c 1 device | wc -c; ls /dev; ls /proc | grep -c '^[0-9]'; ls /sys/class/net /home /root /var
 grep -E 'NoNewPrivs|CapEff|CapPrm' /proc/self/status; grep -c : /proc/net/dev`
-	cmd, err := Enter{
+	cmd, err := sandbox.Enter{
 		Path: "/bin/sh", Argv: []string{"sh", "-c", script, "sh", dir},
 		Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"},
-		Jail: &Jail{
+		Jail: &sandbox.Jail{
 			User: user, Read: []string{dir + "/read", "/usr/bin/env", dir + "/device"},
 			Write: []string{dir + "/write"}, Devices: []string{"/dev/full"},
 		},
@@ -75,7 +76,7 @@ grep -E 'NoNewPrivs|CapEff|CapPrm' /proc/self/status; grep -c : /proc/net/dev`
 	if len(errs) > 0 {
 		return fmt.Errorf("%w\n%s", errors.Join(errs...), out)
 	}
-	for _, path := range []string{filepath.Join(Dir(), "jail", "usr"), "/dev/x"} {
+	for _, path := range []string{filepath.Join(sandbox.Dir(), "jail", "usr"), "/dev/x"} {
 		if _, err := os.Stat(path); err == nil {
 			return fmt.Errorf("%s is left outside the jail", path)
 		}

@@ -1,4 +1,4 @@
-package sandbox
+package sandbox_test
 
 import (
 	"bufio"
@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/sandbox"
 	"github.com/tare-bench/tare/internal/volume"
 )
 
@@ -31,13 +32,13 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	Intercept()
+	sandbox.Intercept()
 	role := os.Getenv(roleVar)
 	switch {
 	case role == "":
 		os.Exit(m.Run())
-	case !Inside():
-		status, err := Run(filepath.Join(os.Getenv(diskVar), "private"))
+	case !sandbox.Inside():
+		status, err := sandbox.Run(filepath.Join(os.Getenv(diskVar), "private"))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			status = 99
@@ -76,14 +77,14 @@ func alone(string) error {
 	if err != nil || len(procs) != 2 {
 		return fmt.Errorf("processes: %v, %v", procs, err)
 	}
-	files, err := os.ReadDir(Dir())
+	files, err := os.ReadDir(sandbox.Dir())
 	if err != nil || len(files) > 2 { // the host's /proc, and perhaps a version 2 hierarchy
 		return fmt.Errorf("the private directory: %v, %v", files, err)
 	}
-	if procs, err := filepath.Glob(HostProc() + "/[0-9]*"); err != nil || len(procs) < 4 {
+	if procs, err := filepath.Glob(sandbox.HostProc() + "/[0-9]*"); err != nil || len(procs) < 4 {
 		return fmt.Errorf("the host's processes: %v, %v", procs, err)
 	}
-	return os.WriteFile(filepath.Join(Dir(), "x"), nil, 0o600)
+	return os.WriteFile(filepath.Join(sandbox.Dir(), "x"), nil, 0o600)
 }
 
 // orphans leaves children to process 1 and waits until it has reaped them.
@@ -120,7 +121,7 @@ func work(mark string) error {
 	if err != nil {
 		return err
 	}
-	cold, err := Enter{Path: sleep, Argv: []string{mark, "3600"}}.Command()
+	cold, err := sandbox.Enter{Path: sleep, Argv: []string{mark, "3600"}}.Command()
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func work(mark string) error {
 	if err != nil {
 		return err
 	}
-	at := filepath.Join(Dir(), "volume")
+	at := filepath.Join(sandbox.Dir(), "volume")
 	if err := os.Mkdir(at, 0o755); err != nil {
 		return err
 	}

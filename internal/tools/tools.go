@@ -108,7 +108,8 @@ func (p Program) Command(ctx context.Context, args ...string) *exec.Cmd {
 	argv := append([]string{p.Name}, args...)
 	if p.Tree != nil {
 		// The error is of strings that cannot be encoded, of which there are none.
-		if cmd, err := (sandbox.Enter{Tree: p.Tree, Path: p.Path, Argv: argv, Env: os.Environ()}).CommandContext(ctx); err == nil {
+		enter := sandbox.Enter{Tree: p.Tree, Path: p.Path, Argv: argv, Env: os.Environ()}
+		if cmd, err := enter.CommandContext(ctx); err == nil {
 			return cmd
 		}
 	}

@@ -1,7 +1,7 @@
 # tare: what does virtualization cost on this machine, and does it isolate?
 #
-# Everything here works on a fresh Debian 12 with make and git; what else is
-# needed is installed. `make help` lists the targets.
+# Everything here works on a fresh Debian 12 with make and git. scripts/setup says
+# what else is needed, and installs it. `make help` lists the targets.
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
@@ -51,11 +51,11 @@ $(GO):
 	@./scripts/setup go
 
 .PHONY: quick
-quick: ## install what is missing, build, and measure this machine
+quick: ## install what builds tare, build, and measure this machine; YES=1 answers on a machine that works for others
 	@./scripts/setup run
 	@$(MAKE) --no-print-directory build
 	$(SUDO) bin/tare image
-	$(SUDO) bin/tare run quick
+	$(SUDO) bin/tare run quick $(if $(YES),--yes)
 
 .PHONY: tare-fleet-dev
 tare-fleet-dev: bin/tare-fleet-dev ## build a Temporal server to try tare fleet with, and for its tests (some minutes)

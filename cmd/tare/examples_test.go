@@ -187,6 +187,13 @@ func TestExamplesRun(t *testing.T) {
 		for _, m := range regexp.MustCompile(`(\w+)\.(?:yaml|json)`).FindAllStringSubmatch(e.source, -1) {
 			storedFleet(t, dir, m[1])
 		}
+		if strings.Contains(e.source, "parse wrk saved.txt") {
+			saved, err := os.ReadFile("../../internal/workload/tool/testdata/wrk/form-errors-none.txt")
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, "saved.txt", string(saved))
+		}
 		if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
 			t.Fatal(err)
 		}

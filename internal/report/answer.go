@@ -39,15 +39,7 @@ func answerWords(a analyze.Answer) string {
 	if len(a.Gains) > 0 {
 		parts = append(parts, "gains "+claimed(a.Gains))
 	}
-	var open []analyze.Claim
-	var unknown []string
-	for _, c := range a.Open {
-		if c.Low == 0 && c.High == 0 || math.Abs(farther(c)) > MostPercent {
-			unknown = append(unknown, c.Workload)
-		} else {
-			open = append(open, c)
-		}
-	}
+	open, unknown := bounded(a)
 	if len(open) > 0 {
 		parts = append(parts, bounds(open))
 	}
@@ -62,6 +54,21 @@ func answerWords(a analyze.Answer) string {
 		text += " (these guests only)"
 	}
 	return Clean(text)
+}
+
+// bounded are the workloads of a.Open with a bound, the lowest first, and those about which nothing is known.
+func bounded(a analyze.Answer) (open []analyze.Claim, unknown []string) {
+	for _, c := range a.Open {
+		if c.Low == 0 && c.High == 0 || math.Abs(farther(c)) > MostPercent {
+			unknown = append(unknown, c.Workload)
+		} else {
+			open = append(open, c)
+		}
+	}
+	slices.SortStableFunc(open, func(x, y analyze.Claim) int {
+		return cmp.Compare(math.Abs(farther(x)), math.Abs(farther(y)))
+	})
+	return open, unknown
 }
 
 // OrderedAnswers puts those of emulated arms last, because they say the least.
@@ -98,10 +105,6 @@ func claimed(claims []analyze.Claim) string {
 // bounds says what each of these workloads costs at most, the best known first: "at most +2.3 % on openssl-enc, +2.9 %
 // on sysbench-cpu, +6.5 % on dd-write, and +34.9 % on 4 more". That they are not resolved is said in the tables.
 func bounds(open []analyze.Claim) string {
-	open = slices.Clone(open)
-	slices.SortStableFunc(open, func(x, y analyze.Claim) int {
-		return cmp.Compare(math.Abs(farther(x)), math.Abs(farther(y)))
-	})
 	var parts []string
 	for _, c := range open[:min(len(open), maxNamed)] {
 		parts = append(parts, saidBound(farther(c), "much")+" on "+c.Workload)

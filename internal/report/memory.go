@@ -29,19 +29,9 @@ const memoryLegend = "idle: proportional set size (PSS) of everything that belon
 
 // memoryCells are the figures of the guests of an arm.
 func memoryCells(m analyze.Memory) []string {
-	span := func(r analyze.Range) string {
-		sc := ScaleFor("B", r.Max)
-		switch {
-		case r.N == 0:
-			return ""
-		case r.Max > 1.05*r.Min && r.N > 1:
-			return Digits(r.Min*sc.Factor, 3) + " … " + InUnit("B", r.Max, 3)
-		}
-		return InUnit("B", r.Mean, 3)
-	}
 	idle, lost := "not known", ""
 	if m.Idle.N > 0 {
-		idle, lost = span(m.Idle), InUnit("B", m.HostEach, 3)
+		idle, lost = memorySpan(m.Idle), InUnit("B", m.HostEach, 3)
 	}
 	work := ""
 	if len(m.Working) > 0 {
@@ -49,7 +39,19 @@ func memoryCells(m analyze.Memory) []string {
 		work = InUnit("B", most.PSS.Mean, 3)
 	}
 	return []string{Clean(m.Arm), InUnit("B", float64(m.Size), 3) + " " + Clean(m.Flavor), fmt.Sprint(m.Guests),
-		InUnit("s", m.Start.Mean, 3), idle, work, span(m.After), lost, span(m.Charged)}
+		InUnit("s", m.Start.Mean, 3), idle, work, memorySpan(m.After), lost, memorySpan(m.Charged)}
+}
+
+// memorySpan is a mean, or a range if guests differ by more than 5 %; "" if nothing is known.
+func memorySpan(r analyze.Range) string {
+	sc := ScaleFor("B", r.Max)
+	switch {
+	case r.N == 0:
+		return ""
+	case r.Max > 1.05*r.Min && r.N > 1:
+		return Digits(r.Min*sc.Factor, 3) + " … " + InUnit("B", r.Max, 3)
+	}
+	return InUnit("B", r.Mean, 3)
 }
 
 // merging says what the host's merging of equal pages did, as recorded at the end

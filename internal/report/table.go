@@ -54,6 +54,17 @@ func (t *table) header() {
 		title += " · " + t.ctx.Path
 	}
 	t.line(t.bold(Clean(title)))
+	if t.ctx.Ended == plan.ReasonBudget && t.res.Blocks < t.ctx.MinBlocks {
+		t.warn("TOO FEW", fmt.Sprintf("the campaign asks for at least %d blocks; the budget ran out first", t.ctx.MinBlocks))
+	}
+	if t.ctx.Incomplete != "" {
+		why := "this run is not finished: " + t.ctx.Incomplete
+		if t.ctx.Path != "" {
+			why += "; to continue: tare resume " + t.ctx.Path
+		}
+		t.warn("INCOMPLETE", why)
+	}
+	t.summaries()
 	blocks := BlocksText(t.res)
 	if why := endings[t.ctx.Ended]; why != "" {
 		blocks += ": " + why
@@ -76,16 +87,6 @@ func (t *table) header() {
 	}
 	t.fields(plural(len(t.ctx.Scenarios), "scenario"), t.ctx.Scenarios)
 	t.fields("left out", t.ctx.LeftOut)
-	if t.ctx.Ended == plan.ReasonBudget && t.res.Blocks < t.ctx.MinBlocks {
-		t.warn("TOO FEW", fmt.Sprintf("the campaign asks for at least %d blocks; the budget ran out first", t.ctx.MinBlocks))
-	}
-	if t.ctx.Incomplete != "" {
-		why := "this run is not finished: " + t.ctx.Incomplete
-		if t.ctx.Path != "" {
-			why += "; to continue: tare resume " + t.ctx.Path
-		}
-		t.warn("INCOMPLETE", why)
-	}
 }
 
 // fields writes a field of several lines.
@@ -96,7 +97,20 @@ func (t *table) fields(name string, all []Named) {
 	}
 }
 
-// answers says for each arm in a sentence what was found, before all figures.
+// summaries says in one sentence per system all that is known, before anything else.
+func (t *table) summaries() {
+	var said [][2]string
+	for _, s := range Summaries(t.res) {
+		said = append(said, [2]string{starred(s.Arm, s.Emulated), s.Text})
+		t.emulated = t.emulated || s.Emulated
+	}
+	t.sentences(SummaryLead(t.res), said)
+	if said != nil {
+		t.line("")
+	}
+}
+
+// answers says for each arm in a sentence what it costs, with intervals.
 func (t *table) answers() {
 	var said [][2]string
 	for _, a := range OrderedAnswers(t.res.Answers) {
@@ -131,7 +145,7 @@ func (t *table) sentences(lead string, said [][2]string) {
 		widest = max(widest, width(s[0]))
 	}
 	t.line("")
-	t.line(lead)
+	t.wrapped(nil, lead, 0)
 	for _, s := range said {
 		t.hanging("  "+t.bold(pad(s[0], widest))+"  ", widest+4, s[1])
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -202,5 +203,21 @@ repetition:
 	r := tare(t, dir, "paper", "run", "own.yaml", "--dry-run", "--budget", "10s")
 	if r.status != 0 || !strings.Contains(r.stdout, "untar-kernel") || !strings.Contains(r.stdout, "Campaign 1 of 1") {
 		t.Errorf("status %d: %s%s", r.status, r.stdout, r.stderr)
+	}
+}
+
+// TestAskDerived: one key confirms or corrects how a derived column is read; other keys are asked again.
+func TestAskDerived(t *testing.T) {
+	d := paper.Derived{Where: "t.md:1:9", Heading: "Difference", Of: "kvm", To: "host", Formula: "kvm / host", Agree: 3,
+		Figures: 4}
+	for keys, want := range map[string]paper.Answer{
+		"\n": paper.Accepted, "y\n": paper.Accepted, "w\n": paper.Swapped, "S\n": paper.IsSystem, "?\nw\n": paper.Swapped,
+		"": paper.Accepted, "?": paper.Accepted,
+	} {
+		var out strings.Builder
+		got := askDerived(bufio.NewReader(strings.NewReader(keys)), &out, d)
+		if got != want || !strings.Contains(out.String(), `t.md:1:9: the column "Difference" looks derived: kvm / host gives 3 of`) {
+			t.Errorf("%q: %v, not %v\n%s", keys, got, want, out.String())
+		}
 	}
 }

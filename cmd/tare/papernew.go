@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,10 @@ A cell may have a unit and a change, such as "52.025 s (+9.1 %)" or "3 m 21.2 s"
 Otherwise, the unit is the one in brackets in the name of its row or column, or
 --unit. Cells without a number are left out and listed.
 
+A column of differences, ratios, overheads or speed-ups is recognized. Its figures are
+checked against the columns that they derive from. On a terminal, new asks whether it
+read the column right.
+
 An existing file is not overwritten.`,
 		Example: "  tare paper new my-article.yaml\n" +
 			"  tare paper new my-article.yaml --table cpu.csv,disk.md --baseline native\n  tare paper audit my-article.yaml",
@@ -35,24 +40,54 @@ An existing file is not overwritten.`,
 	}
 	var o paper.NewOptions
 	var tables []string
-	systems := "columns"
+	systems, derived := "columns", "auto"
 	c.Flags().StringSliceVar(&tables, "table", nil, "CSV files or Markdown pages whose tables are read")
 	c.Flags().StringVar(&systems, "systems", systems, "where the systems are: columns or rows")
 	c.Flags().StringVar(&o.Unit, "unit", "", "unit of figures that have none")
 	c.Flags().StringVar(&o.Better, "better", "", "lower or higher (default: lower for times, higher for rates)")
 	c.Flags().StringVar(&o.Baseline, "baseline", "", "system that the changes refer to (default: the first one)")
 	c.Flags().BoolVar(&o.DecimalComma, "decimal-comma", false, "47,639 is 47.639, not 47639")
+	c.Flags().StringVar(&derived, "derived", derived, "columns of differences and ratios: auto, or no: all are systems")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if derived != "auto" && derived != "no" {
+			return fault.Campaignf("--derived %s: must be auto or no", derived)
+		}
 		if systems != "columns" && systems != "rows" {
 			return fault.Campaignf("--systems %s: must be columns or rows", systems)
 		}
 		if o.Better != "" && o.Better != "lower" && o.Better != "higher" {
 			return fault.Campaignf("--better %s: must be lower or higher", o.Better)
 		}
-		o.SystemsInRows, o.Name = systems == "rows", shortName(args[0])
+		o.SystemsInRows, o.NoDerived, o.Name = systems == "rows", derived == "no", shortName(args[0])
+		if isTerminal(os.Stdin) {
+			answers := bufio.NewReader(cmd.InOrStdin())
+			o.Ask = func(d paper.Derived) paper.Answer { return askDerived(answers, cmd.ErrOrStderr(), d) }
+		}
 		return writePaper(cmd, args[0], tables, o)
 	}
 	return c
+}
+
+// askDerived asks how a derived column is to be read, until one key answers. Without an
+// answer, it is read as recognized.
+func askDerived(answers *bufio.Reader, out io.Writer, d paper.Derived) paper.Answer {
+	fmt.Fprintf(out, "%s: the column %q looks derived: %s gives %d of its %d figures.\n", d.Where, d.Heading, d.Formula,
+		d.Agree, d.Figures)
+	for {
+		fmt.Fprintf(out, "Enter: right · w: the other way round, %s against %s · s: it is a system > ", d.To, d.Of)
+		line, err := answers.ReadString('\n')
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "", "y":
+			return paper.Accepted
+		case "w":
+			return paper.Swapped
+		case "s":
+			return paper.IsSystem
+		}
+		if err != nil {
+			return paper.Accepted
+		}
+	}
 }
 
 // writePaper writes the file, and says which cells it left out.

@@ -92,6 +92,7 @@ func Audit(a *Article) *Report {
 		case strings.HasPrefix(r.Statistic, "index"):
 			u.indexed(r)
 		}
+		u.difference(r)
 		u.rate(r)
 		u.little(r)
 		u.blocks(r)
@@ -195,7 +196,7 @@ func (u *audit) change(r *Row) {
 	of, to := u.sidesOfChange(r)
 	switch {
 	case of == nil && r.Of == nil:
-		u.unchecked(r.Line, u.label(r), "the article prints the change without the figure")
+		u.unchecked(r.Line, u.label(r), "the file has the change without the figure: neither a value nor the key of")
 		return
 	case of == nil || to == nil:
 		u.unchecked(r.Line, u.label(r), u.missing(r, u.baselineOperand(r)))
@@ -209,6 +210,39 @@ func (u *audit) change(r *Row) {
 	}
 	u.add(r, r.Delta, right, func() slips { return u.changeSlips(r.Delta, of, to, q) }, Finding{
 		Unit: "%", Check: "change", How: fmt.Sprintf("100 × (%s / %s − 1)", of.number.number(), to.number.number()),
+		uses: lines(of, to),
+	})
+}
+
+// difference checks a printed of − to.
+func (u *audit) difference(r *Row) {
+	if r.Difference == nil {
+		return
+	}
+	of := u.side(r, r.Of)
+	to := u.like(u.side(r, r.To), of)
+	if of == nil || to == nil {
+		o := r.To
+		if of == nil {
+			o = r.Of
+		}
+		u.unchecked(r.Line, u.label(r), u.missing(r, o))
+		return
+	}
+	a, b := of.number.around(), to.number.around()
+	right := interval{a.lo - b.hi, a.mid - b.mid, a.hi - b.lo}
+	unit := r.unit()
+	if unit == "%" {
+		unit = "percentage points"
+	}
+	u.add(r, r.Difference, right, func() (list slips) {
+		list.scaled("the sign is wrong", right, -1)
+		if q, ok := quotient(of.number, to.number); ok {
+			list.add("the change in percent, not the difference", q, percent)
+		}
+		return list
+	}, Finding{
+		Unit: unit, Check: "difference", How: fmt.Sprintf("%s − %s", of.number.number(), to.number.number()),
 		uses: lines(of, to),
 	})
 }

@@ -22,6 +22,9 @@ type NewOptions struct {
 	// SystemsInRows: each row is a system and each column a workload, not the reverse.
 	SystemsInRows bool
 	DecimalComma  bool // 47,639 is 47.639, not 47639
+	NoDerived     bool // each column is a system, whatever its heading and figures look like
+	// Ask confirms or corrects how a derived column is read. nil: it is read as recognized.
+	Ask func(Derived) Answer
 }
 
 // Note is something about a cell that the author of the file should look at.
@@ -37,12 +40,13 @@ func New(sheets []Sheet, o NewOptions) ([]byte, []Note, error) {
 	if len(sheets) == 0 {
 		return fmt.Appendf(nil, newHead+newExample+newTail, text(o.Name)), nil, nil
 	}
-	w := &importer{NewOptions: o}
+	w := &importer{NewOptions: o, figures: map[string]imported{}, count: map[imported]int{}}
 	for _, s := range sheets {
 		if err := w.sheet(s); err != nil {
 			return nil, w.notes, err
 		}
 	}
+	w.results = slices.DeleteFunc(w.results, w.ambiguous)
 	if len(w.results) == 0 {
 		return nil, w.notes, fault.WithRemedy(fault.Campaignf("no cell of the tables has a number"),
 			"check which file you gave, and whether --systems is rows or columns")
@@ -65,7 +69,7 @@ func New(sheets []Sheet, o NewOptions) ([]byte, []Note, error) {
 	}
 	b.WriteString("results:\n")
 	for _, r := range w.results {
-		b.WriteString(r)
+		b.WriteString(r.text)
 	}
 	b.WriteString(newTail)
 	return b.Bytes(), w.notes, nil
@@ -77,15 +81,40 @@ func text(s string) string { return string(strict.Encode(s)) } // JSON strings a
 // importer turns cells into results.
 type importer struct {
 	NewOptions
-	systems, units, results []string
-	notes                   []Note
+	systems, units []string
+	results        []result
+	notes          []Note
+	figures        map[string]imported // by place
+	count          map[imported]int
+}
+
+// result is a result of the file, and the two others that it refers to.
+type result struct {
+	text string
+	cell cell
+	of   []imported
+}
+
+// ambiguous notes a result that refers to figures of which the tables have several.
+func (w *importer) ambiguous(r result) bool {
+	for _, of := range r.of {
+		if n := w.count[of]; n != 1 {
+			w.note(r.cell, "is left out: the tables have %d figures of %s in the line %q", n, of.system, of.workload)
+			return true
+		}
+	}
+	return false
 }
 
 // sheet turns the cells of a table into results. An error is a cell whose row or column
 // has no name.
 func (w *importer) sheet(s Sheet) error {
+	derived := w.derived(s)
 	for i, row := range s.Rows {
 		for column := 1; i > 0 && column < len(row); column++ {
+			if derived[column] != nil {
+				continue
+			}
 			name, heading := strings.TrimSpace(row[0]), strings.TrimSpace(s.Rows[0][column])
 			c := cell{table: s.Name, where: s.where(i, column), text: strings.TrimSpace(row[column]), workload: name,
 				system: heading}
@@ -100,6 +129,12 @@ func (w *importer) sheet(s Sheet) error {
 				return nameless("column", s.where(0, column), c)
 			default:
 				w.cell(c)
+			}
+		}
+		for column := 1; i > 0 && column < len(row); column++ {
+			if d := derived[column]; d != nil {
+				w.derive(cell{table: s.Name, where: s.where(i, column), text: strings.TrimSpace(row[column]),
+					workload: strings.TrimSpace(row[0])}, s, i, d)
 			}
 		}
 	}
@@ -164,7 +199,12 @@ func (w *importer) cell(c cell) {
 	if change != "" && c.system != base {
 		r += fmt.Sprintf("  printed_delta_pct: %s\n  baseline: %s\n", change, text(base))
 	}
-	w.results = append(w.results, r)
+	w.results = append(w.results, result{text: r, cell: c})
+	if value != "" {
+		own := imported{c.table, c.workload, c.system, unit}
+		w.figures[c.where] = own
+		w.count[own]++
+	}
 }
 
 // figure reads a cell such as "52,025 s (+9,1 %)" or "2 m 42,412 s". The words that are

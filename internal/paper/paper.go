@@ -89,8 +89,10 @@ type Row struct {
 	Delta    *Figure // the printed change against Baseline, in percent
 	Baseline string  // a system
 	Ratio    *Figure // the printed ratio Of/To, multiplied by Times
-	Of, To   *Operand
-	Times    float64 // 1 unless the file says otherwise
+	// Difference is the printed Of − To in Unit; of percentages, in percentage points.
+	Difference *Figure
+	Of, To     *Operand
+	Times      float64 // 1 unless the file says otherwise
 	// From are the rows that the row's own value combines: their mean, their sum. nil: the
 	// value is raw.
 	From *Operand

@@ -156,6 +156,7 @@ var rowKind = strict.Then(strict.Object("a result", []strict.Key[Row]{
 	strict.Field("printed_delta_pct", "", changeKind, func(r *Row) **Figure { return &r.Delta }),
 	may("baseline", func(r *Row) *string { return &r.Baseline }),
 	strict.Field("printed_ratio", "", ratioKind, func(r *Row) **Figure { return &r.Ratio }),
+	strict.Field("printed_difference", "", valueKind, func(r *Row) **Figure { return &r.Difference }),
 	operand("of", func(r *Row) **Operand { return &r.Of }),
 	operand("to", func(r *Row) **Operand { return &r.To }),
 	operand("from", func(r *Row) **Operand { return &r.From }),
@@ -179,6 +180,14 @@ var rowKind = strict.Then(strict.Object("a result", []strict.Key[Row]{
 	resolve(row.Printed, row.Delta, row.Ratio)
 	if row.Delta != nil && row.Baseline == "" && row.To == nil {
 		r.Fail(at.Path()+".printed_delta_pct", "a printed change needs a baseline: the system that it refers to")
+	}
+	if row.Difference != nil {
+		if row.Of == nil || row.To == nil {
+			r.Fail(at.Path()+".printed_difference", "a printed difference needs the keys of and to: the two figures")
+		}
+		if resolution, ok := inText(row.Printed, row.Difference.Value); ok {
+			row.Difference.Resolution = resolution
+		}
 	}
 })
 

@@ -24,7 +24,12 @@ func formulas(f *Figure, q interval, of, to Number) (list slips) {
 
 // changeSlips are the possible explanations of a wrong change.
 func (u *audit) changeSlips(f *Figure, of, to *side, q interval) slips {
-	return append(formulas(f, q, of.number, to.number), u.wrongRows(f, of, to, percent)...)
+	list := formulas(f, q, of.number, to.number)
+	if a, b := of.any(), to.any(); a != nil && b != nil && a.unit() == "%" && b.unit() == "%" {
+		x, y := of.number.around(), to.number.around()
+		list = append(list, slip{interval{x.lo - y.hi, x.mid - y.mid, x.hi - y.lo}, "percentage points, not percent"})
+	}
+	return append(list, u.wrongRows(f, of, to, percent)...)
 }
 
 // ratioSlips are the possible explanations of a wrong ratio.

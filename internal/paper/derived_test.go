@@ -1,0 +1,147 @@
+package paper
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// told returns how the derived columns of a table were read.
+func told(notes []Note) string {
+	var list []string
+	for _, n := range notes {
+		if strings.Contains(n.Text, "is read as") {
+			list = append(list, n.Cell+" "+n.Text)
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// TestDerivedColumns: a column of differences, ratios, overheads or speed-ups is no system, and is recomputed.
+func TestDerivedColumns(t *testing.T) {
+	for _, c := range []struct {
+		name, text, told string
+		agree            int
+		findings         string // kinds and explanations
+	}{
+		{"changes", "Test,host (s),kvm (s),Change\na,10.0,12.5,+25 %\nb,20.0,19.0,-5.0 %\n",
+			"Change is read as 100 × (kvm (s) / host (s) − 1): 2 of 2 figures agree", 2, ""},
+		{"a slip", "Test,host,kvm,Difference\na,10.0,12.5,+25 %\nb,20.00,22.00,+11 %\nc,10.0,15.0,+50.0%\n",
+			"Difference is read as 100 × (kvm / host − 1): 2 of 3 figures agree", 2, "rounding rounded up instead of to the nearest"},
+		{"truncated", "Test,host,kvm,diff\na,10000,12567,+25.6 %\nb,10000,13000,+30.0 %\n",
+			"diff is read as 100 × (kvm / host − 1): 1 of 2 figures agree", 1, "rounding truncated instead of rounded"},
+		{"ratios", "Test,host,kvm,ratio\na,10.00,12.50,1.25x\nb,20.00,19.00,0.95x\n",
+			"ratio is read as kvm / host: 2 of 2 figures agree", 2, ""},
+		{"plain ratios", "Test,host,kvm,slowdown\na,10.00,12.50,1.25\nb,20.00,19.00,0.95\n",
+			"slowdown is read as kvm / host: 2 of 2 figures agree", 2, ""},
+		{"ratios the other way round", "Test,before,after,speedup\na,10.00,5.00,2.00x\nb,30.00,10.00,×3.00\n",
+			"speedup is read as before / after: 2 of 2 figures agree", 2, ""},
+		{"an overhead without a sign", "Test,host,kvm,overhead\na,10.00,12.50,25.0 %\nb,20.00,19.00,5.0 %\n",
+			"overhead is read as 100 × (kvm / host − 1): 2 of 2 figures agree", 2, ""},
+		{"the heading names the base", "Test,host,kvm,xen,vs kvm\na,10.00,12.50,25.00,+100 %\nb,10.00,12.50,50.00,+300 %\n",
+			"vs kvm is read as 100 × (xen / kvm − 1): 2 of 2 figures agree", 2, ""},
+		{"two of them", "Test,host,kvm,kvm %,xen,xen %\na,10.0,12.5,+25 %,20.0,+100 %\nb,10.0,13.0,+30 %,15.0,+50 %\n",
+			"kvm % is read as 100 × (kvm / host − 1): 2 of 2 figures agree; " +
+				"xen % is read as 100 × (xen / host − 1): 2 of 2 figures agree", 4, ""},
+		{"the cell names the winner", "Test,VM,Container,Winner\na,100,110,Container +10.0%\nb,103,100,VM +3.0%\n",
+			"Winner is read as 100 × (Container / VM − 1): 2 of 2 figures agree", 2, ""},
+		{"points", "Test,host,kvm,Difference\nCPU,40 %,38 %,-2 pts\nbusy,50 %,80 %,+30 pts\n",
+			"Difference is read as kvm − host: 2 of 2 figures agree", 2, ""},
+		{"points with a percent sign", "Test,host,kvm,Difference\nCPU,40 %,38 %,-2 %\nbusy,50 %,80 %,+30 %\n",
+			"Difference is read as kvm − host: 2 of 2 figures agree", 2, ""},
+		{"percent with one of points", "Test,host,kvm,Change\nCPU,40 %,38 %,-5.0 %\nbusy,50 %,80 %,+60.0 %\nidle,40 %,30 %,-10.0 %\n",
+			"Change is read as 100 × (kvm / host − 1): 2 of 3 figures agree", 2, "arithmetic percentage points, not percent"},
+		{"differences", "Test,host (s),kvm (s),Delta\na,10.0,12.5,+2.5\nb,20.0,19.0,-1.0\nc,20.0,19.0,+1.0\n",
+			"Delta is read as kvm (s) − host (s): 2 of 3 figures agree", 2, "arithmetic the sign is wrong"},
+		{"percentages that are measured", "Test,host,kvm,xen\na,10 %,20 %,30 %\nb,40 %,50 %,60 %\n", "", 0, ""},
+		{"a system with figures alone", "Test,host,kvm,relative\na,10,20,77\nb,40,50,88\n", "", 0, ""},
+	} {
+		a, notes := fill(t, "t.csv", c.text, NewOptions{})
+		r := Audit(a)
+		var findings []string
+		for _, f := range r.Findings {
+			findings = append(findings, string(f.Kind)+" "+f.Explanation)
+		}
+		if told(notes) != c.told || r.Agree != c.agree || strings.Join(findings, "; ") != c.findings || len(r.Unchecked) > 0 {
+			t.Errorf("%s: %s; %d agree, %q, %+v", c.name, told(notes), r.Agree, findings, r.Unchecked)
+		}
+	}
+}
+
+// TestDerivedColumnsAreAsked: the author confirms a derived column, swaps its two sides, or says that it is a system.
+func TestDerivedColumnsAreAsked(t *testing.T) {
+	const table = "Test,host,kvm,Difference\na,10.0,12.5,+25 %\nb,20.0,19.0,-5.0 %\n"
+	for _, c := range []struct {
+		answer          Answer
+		systems         string
+		agree, findings int
+	}{{Accepted, "host kvm", 2, 0}, {Swapped, "host kvm", 0, 2}, {IsSystem, "host kvm Difference", 0, 0}} {
+		asked := 0
+		a, _ := fill(t, "t.csv", table, NewOptions{Ask: func(d Derived) Answer {
+			if asked++; d.Agree != 2 || d.Of != "kvm" || d.To != "host" {
+				t.Errorf("%+v", d)
+			}
+			return c.answer
+		}})
+		r := Audit(a)
+		if got := strings.Join(a.Systems, " "); got != c.systems || asked != 1 || r.Agree != c.agree ||
+			len(r.Findings) != c.findings {
+			t.Errorf("%v: systems %s, asked %d times, %+v", c.answer, got, asked, r)
+		}
+	}
+	if a, notes := fill(t, "t.csv", table, NewOptions{NoDerived: true}); len(a.Systems) != 3 || told(notes) != "" {
+		t.Errorf("%v", a.Systems)
+	}
+}
+
+// TestDerivedOfSeveral: a derived figure of a line that the table has twice is left out and noted.
+func TestDerivedOfSeveral(t *testing.T) {
+	a, notes := fill(t, "t.csv", "Test,host (s),kvm (s),Change\na,10.0,12.5,+25 %\na,20.0,19.0,-5.0 %\n", NewOptions{})
+	if len(a.Results) != 4 || !strings.Contains(notes[len(notes)-1].Text, `2 figures of`) {
+		t.Errorf("%d results, %+v", len(a.Results), notes)
+	}
+}
+
+// TestPublishedTables: tables of published comparisons. testdata/tables/README.md says where they come from.
+func TestPublishedTables(t *testing.T) {
+	for _, c := range []struct {
+		file, told      string
+		agree, findings int
+	}{
+		{"p1-vm-container-named.md", "Difference is read as 100 × (Container / VM − 1): 8 of 8 figures agree", 8, 0},
+		{"p6-docker-randomio.md", "Difference is read as 100 × (Container / VM − 1): 5 of 6 figures agree", 5, 1},
+		{"p7-runc-gvisor-kata.md", "", 0, 0},
+		{"p9-ratio.md", "ratio is read as guest / host: 6 of 6 figures agree", 6, 0},
+	} {
+		text, err := os.ReadFile("testdata/tables/" + c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, notes := fill(t, c.file, string(text), NewOptions{})
+		if r := Audit(a); told(notes) != c.told || r.Agree != c.agree || len(r.Findings) != c.findings ||
+			len(r.Unchecked) > 0 {
+			t.Errorf("%s: %s; %+v", c.file, told(notes), r)
+		}
+	}
+}
+
+// FuzzNew: whatever a page has, its figures make a file that can be read, or an error.
+func FuzzNew(f *testing.F) {
+	f.Add("| Test | A | B | Difference |\n|---|---|---|---|\n| x | 1 s | 2 s | +100 % |\n| y | 3 | 4e6 | 1.33x |\n")
+	f.Add("a|b (s)|c|Δ|e\n-|-|-|-|-\nx|40 %|38 %|-2 pts|B +3 %\nx|~1|<2|±|×3\n")
+	f.Fuzz(func(t *testing.T, page string) {
+		sheets, err := ReadSheets("t.md", page)
+		if err != nil {
+			return
+		}
+		file, _, err := New(sheets, NewOptions{Name: "mine"})
+		if err != nil {
+			return
+		}
+		a, err := Parse("mine.yaml", file)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, file)
+		}
+		Audit(a)
+	})
+}

@@ -18,6 +18,7 @@ func TestConsent(t *testing.T) {
 	}
 	defer service.Close()
 	self := fmt.Sprintf(", TCP port %d\n", service.Addr().(*net.TCPAddr).Port)
+	t.Setenv("TARE_YES", "")
 	dir := t.TempDir()
 	file, run := write(t, dir, "one.yaml", consentCampaign), filepath.Join(dir, "one.tare")
 

@@ -69,7 +69,7 @@ func TestFleetOfMachines(t *testing.T) {
 		machinetest.Machine{Name: "planted", Userland: machinetest.This, Images: images, Prepare: burning},
 	)
 	_, check := fleetOfMachines(t, config, "native, runc", "plain: , capped: , small: , trixie: , noble: , planted: ")
-	check(0, "doctor f.yaml", "plain: ", "native, runc")
+	check(0, "doctor f.yaml", "plain: ", "native, lxc, runc")
 	check(0, "run f.yaml --wait --poll 1s", "noble: complete", "planted: complete")
 	check(0, "fetch f.yaml", "planted: fetched")
 	check(0, "show f.yaml --all", "6 machines in 1 group", "Odd: planted. runc on sysbench-cpu", "spectre_v2")

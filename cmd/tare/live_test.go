@@ -159,8 +159,8 @@ func killAndResume(t *testing.T, most int) (kills int) {
 			!strings.Contains(r.stderr, "not a run of tare") {
 			t.Fatalf("show: status %d\n%s", r.status, r.stderr)
 		} else if args[0] == "run" {
-			args[3] = filepath.Join(dir, fmt.Sprintf("kill%d.tare", kills))
-			run = args[3]
+			run = filepath.Join(dir, fmt.Sprintf("kill%d.tare", kills))
+			args[len(args)-1] = run
 		}
 	}
 	if r := alone(t, dir, args...); r.status != 0 {

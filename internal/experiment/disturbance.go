@@ -70,7 +70,7 @@ func (d Disturbance) Who() string {
 func (d Disturbance) String() string {
 	var b strings.Builder
 	b.WriteString(d.Who())
-	b.WriteString("tare takes from them, at most:\n")
+	b.WriteString("The run takes from them, at most:\n")
 	row := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-7s %s\n", what, fmt.Sprintf(format, args...))
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/system"
@@ -18,7 +19,11 @@ func (t *Testbed) needTools(ctx context.Context, systems []string) error {
 	if tools.Used() || len(tools.Missing(t.programs(systems))) == 0 {
 		return nil
 	}
-	if _, err := BuildTools(ctx, t.Host.StateDir, t.step); err != nil {
+	_, err := BuildTools(ctx, t.Host.StateDir, t.step)
+	if errors.Is(err, image.ErrNoBuild) { // the checks of systems say what that means
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	return system.UseTools(ImageDir(t.Host.StateDir), t.Host.StateDir, t.Host.Dir)

@@ -113,7 +113,7 @@ func TestLoss(t *testing.T) {
 func TestDelay(t *testing.T) {
 	limit := []string{"tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "50kbit", "burst", "1600", "limit",
 		"100kb"}
-	r := measure(t, wired+sized(map[string]int{"udp-rtt": 2}),
+	r := measure(t, wired+sized(map[string]int{"udp-rtt": 6}),
 		drivers{"native": native.Driver{}, "bad": badNetwork{native.Driver{}, limit}}, networkWorkloads(t)...)
 	var median *analyze.Latency
 	for i, l := range r.Latencies {

@@ -131,6 +131,9 @@ func quoteTail(tail []string) string {
 	return "\n  its last lines:\n    " + strings.Join(tail, "\n    ")
 }
 
+// ErrNoBuild is in the chain of Build's error if the host lacks programs that build images.
+var ErrNoBuild = errors.New("this host cannot build images")
+
 // needTools returns an error if the host lacks programs that the build runs.
 func needTools() error {
 	var missing, packages []string
@@ -142,8 +145,9 @@ func needTools() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fault.WithRemedy(fault.Hostf("building the image needs %s", strings.Join(missing, ", ")),
-			"apt-get install %s", strings.Join(packages, " "))
+		return fault.WithRemedy(fault.Hostf("%w: there is no %s", ErrNoBuild, strings.Join(missing, ", ")),
+			"apt-get install %s; or bring the image from another machine: tare image export, then tare image import",
+			strings.Join(packages, " "))
 	}
 	return nil
 }

@@ -110,6 +110,7 @@ func TestPublishedTables(t *testing.T) {
 	}{
 		{"p1-vm-container-named.md", "Difference is read as 100 × (Container / VM − 1): 8 of 8 figures agree", 8, 0},
 		{"p6-docker-randomio.md", "Difference is read as 100 × (Container / VM − 1): 5 of 6 figures agree", 5, 1},
+		{"p8-kata-1073.md", "", 0, 0},
 		{"p7-runc-gvisor-kata.md", "", 0, 0},
 		{"p9-ratio.md", "ratio is read as guest / host: 6 of 6 figures agree", 6, 0},
 	} {
@@ -122,6 +123,31 @@ func TestPublishedTables(t *testing.T) {
 			len(r.Unchecked) > 0 {
 			t.Errorf("%s: %s; %+v", c.file, told(notes), r)
 		}
+	}
+}
+
+// TestSecondLabelColumn: rows with the same first name stay apart, and a column without figures is no system.
+func TestSecondLabelColumn(t *testing.T) {
+	a, notes := fill(t, "t.md", "disk |   | A | B | ratio\n-|-|-|-|-\nio | write (MB/s) | 10.0 | 5.0 | 0.50x\n"+
+		"io | read (Events/sec) | 20 | 30 | 1.50x\nio | time(seconds) | 7 | 8 | n/a\nio | other | 7 | 8 | -\n", NewOptions{})
+	var got []string
+	for _, r := range a.Results {
+		got = append(got, r.Workload+" "+r.System+" "+r.Unit)
+	}
+	want := "io, write (MB/s) A MB/s; io, write (MB/s) B MB/s; io, write (MB/s) B 1; " +
+		"io, read (Events/sec) A events/s; io, read (Events/sec) B events/s; io, read (Events/sec) B 1; " +
+		"io, time(seconds) A s; io, time(seconds) B s; io, other A 1; io, other B 1"
+	if strings.Join(got, "; ") != want || Audit(a).Agree != 2 {
+		t.Errorf("%s", strings.Join(got, "; "))
+	}
+	unitless := 0
+	for _, n := range notes {
+		if strings.Contains(n.Text, "has no unit") {
+			unitless++
+		}
+	}
+	if unitless != 1 {
+		t.Errorf("%d notes of a line without a unit, not one: %+v", unitless, notes)
 	}
 }
 

@@ -86,6 +86,7 @@ type importer struct {
 	notes          []Note
 	figures        map[string]imported // by place
 	count          map[imported]int
+	unitless       string // the last line of a file with figures without a unit: one note is enough
 }
 
 // result is a result of the file, and the two others that it refers to.
@@ -109,6 +110,7 @@ func (w *importer) ambiguous(r result) bool {
 // sheet turns the cells of a table into results. An error is a cell whose row or column
 // has no name.
 func (w *importer) sheet(s Sheet) error {
+	s = w.joined(s)
 	derived := w.derived(s)
 	for i, row := range s.Rows {
 		for column := 1; i > 0 && column < len(row); column++ {
@@ -139,6 +141,30 @@ func (w *importer) sheet(s Sheet) error {
 		}
 	}
 	return nil
+}
+
+// label is a cell of a column that names rows: it begins with a word, and does not say that a figure is missing.
+var (
+	label   = regexp.MustCompile(`^\p{L}`)
+	missing = regexp.MustCompile(`(?i)^(n/?a|nan|none|no|yes|ok|not|fail\w*|error|unknown|tbd|same|baseline)\b`)
+)
+
+// joined is a sheet whose first columns, if several of them name the rows, are one.
+func (w *importer) joined(s Sheet) Sheet {
+	for !w.SystemsInRows && len(s.Rows[0]) > 2 && !slices.ContainsFunc(s.Rows[1:], func(row []string) bool {
+		cell := strings.TrimSpace(row[1])
+		return !label.MatchString(cell) || missing.MatchString(cell)
+	}) {
+		rows, at := make([][]string, len(s.Rows)), make([][]place, len(s.Rows))
+		for i, row := range s.Rows {
+			names := slices.DeleteFunc([]string{strings.TrimSpace(row[0]), strings.TrimSpace(row[1])},
+				func(name string) bool { return name == "" })
+			rows[i] = append([]string{strings.Join(names, ", ")}, row[2:]...)
+			at[i] = append([]place{s.at[i][0]}, s.at[i][2:]...)
+		}
+		s.Rows, s.at = rows, at
+	}
+	return s
 }
 
 func nameless(what, where string, c cell) error {
@@ -183,7 +209,10 @@ func (w *importer) cell(c cell) {
 	}
 	if unit == "" {
 		unit = "1"
-		w.note(c, "has no unit, nor does its row or column: the unit is written as 1; give --unit, or edit the file")
+		if line := c.where[:strings.LastIndexByte(c.where, ':')]; line != w.unitless {
+			w.unitless = line
+			w.note(c, "has no unit, nor does its row or column: the unit is written as 1; give --unit, or edit the file")
+		}
 	}
 	if _, ok := measureOf(unit); !ok && !slices.Contains(w.units, unit) {
 		w.units = append(w.units, unit)
@@ -263,12 +292,28 @@ func (w *importer) number(s string) string {
 func (w *importer) unitOf(names ...string) string {
 	for _, name := range names {
 		if m := inBrackets.FindStringSubmatch(name); m != nil {
-			if _, known := measureOf(m[1]); known {
-				return m[1]
+			for _, unit := range []string{m[1], shortUnit(m[1])} {
+				if _, known := measureOf(unit); known {
+					return unit
+				}
 			}
 		}
 	}
 	return w.Unit
+}
+
+// shortUnit writes a unit of words as tare does: "Events/sec" is events/s.
+func shortUnit(unit string) string {
+	lower := strings.ToLower(unit)
+	if lower == "seconds" || lower == "second" || lower == "secs" {
+		return "s"
+	}
+	for _, second := range []string{"/second", "/sec", " per second"} {
+		if rate, ok := strings.CutSuffix(lower, second); ok {
+			return rate + "/s"
+		}
+	}
+	return lower
 }
 
 // better is whether lower or higher figures of a unit are better.

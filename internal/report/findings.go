@@ -143,8 +143,8 @@ func (t *table) label(c Cause) (string, func(string) string) {
 func (t *table) cause(c Cause) {
 	name, style := t.label(c)
 	t.hanging(style(name)+"  ", len(name)+2, c.Kind.Headline)
-	for _, alike := range c.alike() {
-		t.hanging("  - ", 4, Clean(alikeText(alike)))
+	for _, f := range c.Alike() {
+		t.hanging("  - ", 4, Clean(about(f)+f.Text))
 	}
 	if c.Kind.Remedy != "" {
 		t.hanging("  > ", 4, fmt.Sprintf("%s (tare explain %s)", c.Kind.Remedy, c.Kind.ID))

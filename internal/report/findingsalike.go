@@ -13,9 +13,9 @@ var findingFigure = regexp.MustCompile(`[-+]?\d+(\.\d+)?(e[-+]\d+)?`)
 // fewAlike is the number of findings from which on those that say the same are put together.
 const fewAlike = 3
 
-// alike puts findings together that say the same of several arms on one workload, except for figures: a cause such as
-// steal concerns all of them. Of failures, each is told.
-func (c Cause) alike() (out [][]analyze.Finding) {
+// Alike returns the findings, as one where several say the same of arms on one workload, except for figures: a cause such
+// as steal concerns all of them. Its Arm names them, and its Text has ranges of the figures. Of failures, each is told.
+func (c Cause) Alike() (out []analyze.Finding) {
 	type same struct{ workload, metric, text string }
 	of := map[same][]analyze.Finding{}
 	key := func(f analyze.Finding) same {
@@ -27,27 +27,24 @@ func (c Cause) alike() (out [][]analyze.Finding) {
 	for _, f := range c.Findings {
 		switch all := of[key(f)]; {
 		case c.Kind.ID == failed || len(all) < fewAlike:
-			out = append(out, []analyze.Finding{f})
+			out = append(out, f)
 		case all[0] == f:
-			out = append(out, all)
+			out = append(out, merged(all))
 		}
 	}
 	return out
 }
 
-// alikeText says in one text what findings of Cause.alike say: the figures that differ as ranges.
-func alikeText(of []analyze.Finding) string {
+// merged is one finding for several of Cause.Alike: the figures that differ are ranges.
+func merged(of []analyze.Finding) analyze.Finding {
 	first := of[0]
-	if len(of) == 1 {
-		return about(first) + first.Text
-	}
 	arms := make([]string, len(of))
 	numbers := make([][]string, len(of))
 	for i, f := range of {
 		arms[i], numbers[i] = f.Arm, findingFigure.FindAllString(f.Text, -1)
 	}
 	n := 0
-	text := findingFigure.ReplaceAllStringFunc(first.Text, func(string) string {
+	first.Text = findingFigure.ReplaceAllStringFunc(first.Text, func(string) string {
 		least, most := numbers[0][n], numbers[0][n]
 		for _, these := range numbers {
 			if valueOf(these[n]) < valueOf(least) {
@@ -60,7 +57,8 @@ func alikeText(of []analyze.Finding) string {
 		n++
 		return least + when(least != most, " … "+most)
 	})
-	return listed(first.Workload, some(arms), first.Metric) + ": " + text
+	first.Arm = some(arms)
+	return first
 }
 
 // valueOf is the value of a number of findingFigure.

@@ -22,8 +22,8 @@ func TestAlikeFindings(t *testing.T) {
 		}}
 	}
 	said := func(c Cause) (out []string) {
-		for _, alike := range c.alike() {
-			out = append(out, alikeText(alike))
+		for _, f := range c.Alike() {
+			out = append(out, about(f)+f.Text)
 		}
 		return out
 	}

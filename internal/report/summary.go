@@ -49,9 +49,9 @@ func summaryCosts(res *analyze.Result, a analyze.Answer) string {
 	if a.Emulated {
 		return "emulated: its times say nothing about real hardware"
 	}
-	cost := shortCost(res, a)
+	cost := shortCost(res, a, a.Workloads)
 	if a.AtOnce != nil {
-		if cpu := shortCost(res, *a.AtOnce); cpu != nothingKnown {
+		if cpu := shortCost(res, *a.AtOnce, a.Workloads); cpu != nothingKnown {
 			return "CPU " + cpu + "; time " + cost
 		}
 	}
@@ -60,8 +60,8 @@ func summaryCosts(res *analyze.Result, a analyze.Answer) string {
 
 const nothingKnown = "nothing is known yet"
 
-// shortCost words an answer without intervals: claims with their workloads, and bounds.
-func shortCost(res *analyze.Result, a analyze.Answer) string {
+// shortCost words an answer without intervals: claims with their workloads, and bounds. The run has so many workloads.
+func shortCost(res *analyze.Result, a analyze.Answer, workloads int) string {
 	var parts []string
 	for _, claims := range [][]analyze.Claim{a.Costs, a.Gains} {
 		var said []string
@@ -81,7 +81,7 @@ func shortCost(res *analyze.Result, a analyze.Answer) string {
 		parts = append(parts, "none on "+nameOf(a.None[0], n))
 	}
 	open, unknown := bounded(a)
-	parts = append(parts, shortBounds(open, a.Workloads))
+	parts = append(parts, shortBounds(open, workloads))
 	if n := len(unknown); n == a.Workloads {
 		parts = append(parts, nothingKnown)
 	} else if n > 0 {
@@ -141,7 +141,9 @@ func summaryFacts(res *analyze.Result, arm string) []string {
 func shortAttacks(res *analyze.Result, arm string) string {
 	on := map[model.Held][]string{}
 	var lost []string
+	made := map[string]bool{}
 	for _, a := range res.Attacks {
+		made[a.On] = true
 		if a.Arm == arm {
 			on[a.Held] = append(on[a.Held], a.On)
 			if a.Lost != "" {
@@ -156,7 +158,7 @@ func shortAttacks(res *analyze.Result, arm string) string {
 		}
 	}
 	say(on[model.HeldNo], "does not hold", "do not hold")
-	if len(on) == 1 && on[model.HeldYes] != nil {
+	if held := on[model.HeldYes]; len(held) > 0 && len(held) == len(made) {
 		parts = append(parts, "limits hold")
 	} else {
 		say(on[model.HeldYes], "holds", "hold")

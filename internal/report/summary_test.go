@@ -38,6 +38,7 @@ func TestSummaries(t *testing.T) {
 			Findings: []string{"cached-writes"}}},
 		Findings: []analyze.Finding{{ID: "cached-writes", Severity: analyze.Serious, Workload: "e", Arm: "kvm"}},
 		Attacks: []analyze.Attack{attack("native", "memory", "", model.HeldYes), attack("native", "disk", "", model.HeldYes),
+			attack("native", "processes", "", model.HeldYes),
 			attack("lxc", "memory", "", model.HeldNo), attack("lxc", "disk", "", model.HeldYes),
 			attack("lxc", "processes", "", model.HeldUnknown), attack("kvm", "memory", "it died", model.HeldYes)},
 		IsolationMatrix: []analyze.IsolationCell{cell("lxc", "cpu", 1.1, 1.3, analyze.NotResolved),
@@ -53,7 +54,7 @@ func TestSummaries(t *testing.T) {
 			"4.00 MiB idle; starts in 43 ms"},
 		{"runc", false, "at most ±3.5 %; beside disk 1.25× native"},
 		{"kvm", false, "4.00× on a, +50.0 % on b, +40.0 % on c and less on 1 more, -20.0 % on e !, none on f (these guests only); " +
-			"limits hold, the guest beside did not finish during attacks on memory"},
+			"limit on memory holds, the guest beside did not finish during attacks on memory"},
 		{"uml", false, nothingKnown},
 		{"qemu-tcg", true, "emulated: its times say nothing about real hardware"},
 	}

@@ -78,6 +78,14 @@ func answerOf(res *analyze.Result, a analyze.Answer) answer {
 	return out
 }
 
+// summaries say in one sentence per system what is known about it.
+func summaries(res *analyze.Result) (out []answer) {
+	for _, s := range report.Summaries(res) {
+		out = append(out, answer{Arm: s.Arm, Emulated: s.Emulated, Class: "open", Sentences: []string{capital(s.Text) + "."}})
+	}
+	return out
+}
+
 // capital makes the first letter of a sentence a capital one.
 func capital(text string) string {
 	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]

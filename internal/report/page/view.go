@@ -24,6 +24,10 @@ type view struct {
 	Campaign, About, File string
 	Status                [][2]string
 	Warnings              []string
+	Summary               string // introduces Summaries
+	Summaries             []answer
+	Costs                 template.HTML // the picture of all costs
+	CostsNote             string
 	Answers               []answer
 	Single                bool // only one arm takes part: there is nothing to compare
 	Rankings              rankings
@@ -178,7 +182,8 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 		Level: fmt.Sprintf("%.4g %%", 100*(1-res.Alpha)), Delta: fmt.Sprintf("±%.3g %%", 100*res.Delta),
 		IsolationLegend: report.IsolationLegend, MatrixLegend: report.MatrixLegend,
 		TheseGuests: report.TheseGuests,
-		Answers:     answers(res, d), Isolated: isolated(res), Attacked: attacked(res), Rankings: rankingsOf(res, d),
+		Summary:     report.SummaryLead(res), Summaries: summaries(res),
+		Answers: answers(res, d), Isolated: isolated(res), Attacked: attacked(res), Rankings: rankingsOf(res, d),
 	}
 	compared := 0
 	for _, a := range d.arms {
@@ -189,6 +194,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 	v.Single = compared == 1
 	v.status(res, ctx, d)
 	titles := titlesOf(o.Titles, c.Workloads)
+	v.Costs, v.CostsNote = costsPlot("costs", res)
 	v.Overview, v.Beside = matrixOf(res, titles, false), matrixOf(res, titles, true)
 	for i, w := range d.workloads {
 		if wv, any := workload(res, d, w, i, titles[w]); any {
@@ -331,8 +337,9 @@ func armEmulated(res *analyze.Result, arm string) bool {
 func groups(all []analyze.Finding) (out []group) {
 	for _, c := range report.Causes(all) {
 		g := group{Cause: c, URL: findings.URL(c.Kind.ID)}
-		items := c.Findings[:min(len(c.Findings), maxItems)]
-		g.More = len(c.Findings) - len(items)
+		all := c.Alike()
+		items := all[:min(len(all), maxItems)]
+		g.More = len(all) - len(items)
 		g.First = items[:min(len(items), maxFirst)]
 		g.Rest = items[len(g.First):]
 		out = append(out, g)

@@ -151,9 +151,19 @@ func TestSecondLabelColumn(t *testing.T) {
 	}
 }
 
+// TestPowersOfTen: the exponent belongs to the number, and the last printed place is that of its digits.
+func TestPowersOfTen(t *testing.T) {
+	a, _ := fill(t, "t.csv", "Test,A,B,ratio\nx,2.90e7 ops/s,2.76e7 ops/s,0.95x\ny,1.50e-3 s,3.00E-3 s,2.00x\n", NewOptions{})
+	v := a.Results[0].Values[0]
+	if r := Audit(a); !same(v.Value, 2.9e7) || !same(v.Resolution, 1e5) || a.Results[0].Unit != "ops/s" || r.Agree != 2 ||
+		len(r.Findings) > 0 {
+		t.Errorf("%+v %+v", a.Results[0], r)
+	}
+}
+
 // FuzzNew: whatever a page has, its figures make a file that can be read, or an error.
 func FuzzNew(f *testing.F) {
-	f.Add("| Test | A | B | Difference |\n|---|---|---|---|\n| x | 1 s | 2 s | +100 % |\n| y | 3 | 4e6 | 1.33x |\n")
+	f.Add("| Test | A | B | Difference |\n|---|---|---|---|\n| x | 1 s | 2 s | +100 % |\n| y | 3 | 4.1e6 | 1.33x |\n")
 	f.Add("a|b (s)|c|Δ|e\n-|-|-|-|-\nx|40 %|38 %|-2 pts|B +3 %\nx|~1|<2|±|×3\n")
 	f.Fuzz(func(t *testing.T, page string) {
 		sheets, err := ReadSheets("t.md", page)

@@ -182,6 +182,8 @@ func (w *importer) note(c cell, format string, args ...any) {
 var (
 	inBrackets = regexp.MustCompile(`[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$`)
 	anyChange  = regexp.MustCompile(`([+\-−–]?)\s*([0-9]+(?:[.,][0-9]+)?)\s*%`)
+	// exponent is a number such as 2.90e6, and its unit.
+	exponent   = regexp.MustCompile(`^([0-9]+\.?[0-9]*)[eE]([+-]?[0-9]{1,2})(?:\s*([\p{L}%][\p{L}/%0-9^-]*))?$`)
 	minutes    = regexp.MustCompile(`(?:([0-9]+)\s*h\s*)?([0-9]+)\s*m(?:in)?\s*([0-9]+(?:[.,][0-9]+)?)\s*s`)
 	figureUnit = regexp.MustCompile(`[<>~≈±−–+-]*\s*[0-9][0-9.,'\x{2019} \x{a0}\x{202f}]*([\p{L}%][\p{L}/%0-9^-]*)?`)
 	// plainNumber and commaNumber are numbers with a decimal point and with a decimal comma.
@@ -225,6 +227,11 @@ func (w *importer) cell(c cell) {
 		"  unit: %s\n  better: %s\n  printed: %s\n",
 		text(c.table), text(c.workload), text(c.system), cmp.Or(value, "null"), text(unit), text(w.better(unit)),
 		text(c.text))
+	if m := exponent.FindStringSubmatch(strings.TrimSpace(aside.ReplaceAllString(c.text, ""))); m != nil {
+		n, _ := parseNumber(m[1])
+		power, _ := strconv.Atoi(m[2])
+		r += fmt.Sprintf("  resolution: %s\n", strconv.FormatFloat(n.times(power10(power)).Resolution, 'f', -1, 64))
+	}
 	if change != "" && c.system != base {
 		r += fmt.Sprintf("  printed_delta_pct: %s\n  baseline: %s\n", change, text(base))
 	}
@@ -250,6 +257,15 @@ func (w *importer) figure(cell string) (value, unit, change, why string) {
 		}
 	}
 	cell = strings.TrimSpace(aside.ReplaceAllString(strings.ReplaceAll(cell, "()", ""), ""))
+	if m := exponent.FindStringSubmatch(cell); m != nil {
+		n, ok := parseNumber(m[1])
+		power, _ := strconv.Atoi(m[2])
+		n = n.times(power10(power))
+		if value = n.number(); !ok || !plain.MatchString(value) {
+			return "", "", "", fmt.Sprintf("%q is not a plain number", m[0])
+		}
+		return value, m[3], change, ""
+	}
 	if m := minutes.FindStringSubmatch(cell); m != nil {
 		h, _ := strconv.ParseFloat("0"+m[1], 64)
 		min, _ := strconv.ParseFloat(m[2], 64)

@@ -51,9 +51,12 @@ func TestScenarios(t *testing.T) {
 		}
 	}
 	e := exported(t, filepath.Join(dir, "s.tare"))
+	duets := 0
 	failed := map[string]bool{} // arms with a failed trial, which is allowed if memory is short
 	for _, trial := range e.Trials {
 		switch {
+		case trial.Status == "duet":
+			duets++
 		case trial.Status != "done":
 			failed[trial.Arm] = true
 			t.Logf("block %d: %s, guest %d (%s): %s", trial.Block, trial.Arm, trial.Member, trial.Role, trial.Error)
@@ -65,6 +68,9 @@ func TestScenarios(t *testing.T) {
 			(trial.Probes["barrier_skew"] != 0) != strings.Contains(trial.Arm, "@")):
 			t.Errorf("%+v", trial)
 		}
+	}
+	if duets != 6 { // native, its control and runc in two blocks
+		t.Errorf("%d trials in duets", duets)
 	}
 	seen := map[string]int{}
 	for _, i := range e.Isolation {

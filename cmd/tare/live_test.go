@@ -166,12 +166,21 @@ func killAndResume(t *testing.T, most int) (kills int) {
 	if r := alone(t, dir, args...); r.status != 0 {
 		t.Fatalf("the last time: status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	count := map[string]int{}
+	count, duets := map[string]int{}, map[string]int{}
 	for _, trial := range exported(t, run).Trials {
-		if trial.Status == "done" {
+		switch trial.Status {
+		case "duet":
+			duets[fmt.Sprint(trial.Block, trial.Workload, trial.Arm)]++
+		case "done":
 			count[fmt.Sprint(trial.Block, trial.Workload, trial.Arm)]++
-		} else if trial.Status != "interrupted" {
+		case "interrupted":
+		default:
 			t.Errorf("trial %+v", trial)
+		}
+	}
+	for what, n := range duets {
+		if n != 1 {
+			t.Errorf("%s is in %d duets", what, n)
 		}
 	}
 	for block := range 3 {

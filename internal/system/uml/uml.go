@@ -81,12 +81,16 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 }
 
 func (Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	argv, err := commandLine(s)
+	kernel, err := tools.Find(program, s.Flavor.Programs)
 	if err != nil {
 		return nil, err
 	}
+	argv := commandLine(s, kernel.Path)
 	// The guest's memory is a file, which must be on a file system without noexec.
-	env, read, devices := []string{"TMPDIR=" + tmp}, []string{s.Userland.BareInitramfs, argv[kernelArg]}, []string{}
+	env, read, devices := []string{"TMPDIR=" + tmp}, []string{s.Userland.BareInitramfs}, []string{}
+	if kernel.Tree == nil { // it may be in a directory of the host that is not among those of its programs
+		read = append(read, kernel.Path)
+	}
 	if lib, err := tools.Find(shim, ""); err == nil {
 		env, read = append(env, "LD_PRELOAD="+lib.Path), append(read, lib.Path)
 	}
@@ -149,16 +153,9 @@ func ready(ctx context.Context, conn net.Conn) error {
 // tmp is a directory in the machine's jail, in memory.
 const tmp = "/tmp"
 
-// kernelArg is the index of the kernel in the command line.
-const kernelArg = 4
-
-// commandLine returns the command that starts the machine. Its arguments are also the kernel's
+// commandLine returns the command that starts the machine with the program kernel. Its arguments are also the kernel's
 // command line.
-func commandLine(s *system.Site) ([]string, error) {
-	p, err := tools.Find(program, s.Flavor.Programs)
-	if err != nil {
-		return nil, err
-	}
+func commandLine(s *system.Site, kernel string) []string {
 	argv := []string{
 		// UML must not be process 1 of its PID namespace: when its kernel panics, it ends itself
 		// by SIGABRT, which process 1 ignores.
@@ -166,7 +163,7 @@ func commandLine(s *system.Site) ([]string, error) {
 		// With address space randomization, a random share of the machine's memory would be
 		// used to describe the gap before the heap.
 		"setarch", "--addr-no-randomize",
-		p.Path, "mem=" + strconv.FormatInt(s.Flavor.MemoryBytes>>20, 10) + "M",
+		kernel, "mem=" + strconv.FormatInt(s.Flavor.MemoryBytes>>20, 10) + "M",
 		"umid=uml", "uml_dir=" + tmp, // otherwise it leaves ~/.uml behind
 		"con=null", "con0=null,fd:1", "ssl=null", fmt.Sprintf("ssl0=fd:%d", system.AgentFD),
 		// The guest could mount directories of the host as "hostfs", also those above the one given here. It is
@@ -187,5 +184,5 @@ func commandLine(s *system.Site) ([]string, error) {
 	if s.Port != nil {
 		argv = append(argv, "vec0:transport=tap,gro=1,ifname="+s.Port.Tap, system.NetworkParameter("vec0", s))
 	}
-	return argv, nil
+	return argv
 }

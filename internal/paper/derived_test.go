@@ -27,7 +27,8 @@ func TestDerivedColumns(t *testing.T) {
 		{"changes", "Test,host (s),kvm (s),Change\na,10.0,12.5,+25 %\nb,20.0,19.0,-5.0 %\n",
 			"Change is read as 100 × (kvm (s) / host (s) − 1): 2 of 2 figures agree", 2, ""},
 		{"a slip", "Test,host,kvm,Difference\na,10.0,12.5,+25 %\nb,20.00,22.00,+11 %\nc,10.0,15.0,+50.0%\n",
-			"Difference is read as 100 × (kvm / host − 1): 2 of 3 figures agree", 2, "rounding rounded up instead of to the nearest"},
+			"Difference is read as 100 × (kvm / host − 1): 2 of 3 figures agree", 2,
+			"rounding rounded up instead of to the nearest"},
 		{"truncated", "Test,host,kvm,diff\na,10000,12567,+25.6 %\nb,10000,13000,+30.0 %\n",
 			"diff is read as 100 × (kvm / host − 1): 1 of 2 figures agree", 1, "rounding truncated instead of rounded"},
 		{"ratios", "Test,host,kvm,ratio\na,10.00,12.50,1.25x\nb,20.00,19.00,0.95x\n",
@@ -49,7 +50,8 @@ func TestDerivedColumns(t *testing.T) {
 			"Difference is read as kvm − host: 2 of 2 figures agree", 2, ""},
 		{"points with a percent sign", "Test,host,kvm,Difference\nCPU,40 %,38 %,-2 %\nbusy,50 %,80 %,+30 %\n",
 			"Difference is read as kvm − host: 2 of 2 figures agree", 2, ""},
-		{"percent with one of points", "Test,host,kvm,Change\nCPU,40 %,38 %,-5.0 %\nbusy,50 %,80 %,+60.0 %\nidle,40 %,30 %,-10.0 %\n",
+		{"percent with one of points", "Test,host,kvm,Change\nCPU,40 %,38 %,-5.0 %\n" +
+			"busy,50 %,80 %,+60.0 %\nidle,40 %,30 %,-10.0 %\n",
 			"Change is read as 100 × (kvm / host − 1): 2 of 3 figures agree", 2, "arithmetic percentage points, not percent"},
 		{"differences", "Test,host (s),kvm (s),Delta\na,10.0,12.5,+2.5\nb,20.0,19.0,-1.0\nc,20.0,19.0,+1.0\n",
 			"Delta is read as kvm (s) − host (s): 2 of 3 figures agree", 2, "arithmetic the sign is wrong"},
@@ -153,7 +155,8 @@ func TestSecondLabelColumn(t *testing.T) {
 
 // TestPowersOfTen: the exponent belongs to the number, and the last printed place is that of its digits.
 func TestPowersOfTen(t *testing.T) {
-	a, _ := fill(t, "t.csv", "Test,A,B,ratio\nx,2.90e7 ops/s,2.76e7 ops/s,0.95x\ny,1.50e-3 s,3.00E-3 s,2.00x\n", NewOptions{})
+	a, _ := fill(t, "t.csv", "Test,A,B,ratio\nx,2.90e7 ops/s,2.76e7 ops/s,0.95x\n"+
+		"y,1.50e-3 s,3.00E-3 s,2.00x\n", NewOptions{})
 	v := a.Results[0].Values[0]
 	if r := Audit(a); !same(v.Value, 2.9e7) || !same(v.Resolution, 1e5) || a.Results[0].Unit != "ops/s" || r.Agree != 2 ||
 		len(r.Findings) > 0 {

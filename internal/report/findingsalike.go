@@ -13,8 +13,9 @@ var findingFigure = regexp.MustCompile(`[-+]?\d+(\.\d+)?(e[-+]\d+)?`)
 // fewAlike is the number of findings from which on those that say the same are put together.
 const fewAlike = 3
 
-// Alike returns the findings, as one where several say the same of arms on one workload, except for figures: a cause such
-// as steal concerns all of them. Its Arm names them, and its Text has ranges of the figures. Of failures, each is told.
+// Alike returns the findings, as one where several say the same of arms on one workload, except for figures: a cause
+// such as steal concerns all of them. Its Arm names them, and its Text has ranges of the figures. Of failures, each is
+// told.
 func (c Cause) Alike() (out []analyze.Finding) {
 	type same struct{ workload, metric, text string }
 	of := map[same][]analyze.Finding{}

@@ -9,13 +9,15 @@ import (
 
 func TestSummaries(t *testing.T) {
 	claim := func(workload string, percent, low, high float64) analyze.Claim {
-		return analyze.Claim{Workload: workload, Metric: "time", Percent: percent, Low: low, High: high, Ratio: 1 + percent/100}
+		return analyze.Claim{Workload: workload, Metric: "time", Percent: percent, Low: low, High: high,
+			Ratio: 1 + percent/100}
 	}
 	attack := func(arm, on, lost string, held model.Held) analyze.Attack {
 		return analyze.Attack{Attack: model.Attack{Arm: arm, On: on, Lost: lost}, Held: held}
 	}
 	cell := func(arm, scenario string, ratio, high float64, v analyze.Verdict) analyze.IsolationCell {
-		return analyze.IsolationCell{Of: arm, Scenario: scenario, Excess: &analyze.Excess{Ratio: ratio, High: high, Verdict: v}}
+		return analyze.IsolationCell{Of: arm, Scenario: scenario,
+			Excess: &analyze.Excess{Ratio: ratio, High: high, Verdict: v}}
 	}
 	value := func(v float64) analyze.Range { return analyze.Range{N: 1, Min: v, Mean: v, Max: v} }
 	res := &analyze.Result{Baseline: "native", Alpha: 0.05, Delta: 0.02,
@@ -44,16 +46,20 @@ func TestSummaries(t *testing.T) {
 		IsolationMatrix: []analyze.IsolationCell{cell("lxc", "cpu", 1.1, 1.3, analyze.NotResolved),
 			cell("lxc", "disk", 1, 1.2, analyze.None), cell("runc", "cpu", 1, 5, analyze.NotResolved),
 			cell("runc", "disk", 1.25, 1.3, analyze.Costs), cell("kvm", "cpu", 1, 44, analyze.NotResolved)},
-		Memory: []analyze.Memory{{Arm: "lxc", Idle: value(4 << 20), Start: value(0.0431)}, {Arm: "native", Start: value(0.022)},
+		Memory: []analyze.Memory{{Arm: "lxc", Idle: value(4 << 20), Start: value(0.0431)},
+			{Arm: "native", Start: value(0.022)},
 			{Arm: "kvm", Flavor: "small", Start: value(1)}, {Arm: "kvm", Flavor: "large", Start: value(2)}},
 	}
 	want := []Summary{
 		{"native", false, "limits hold; starts in 22 ms"},
-		{"lxc", false, "CPU +1.7 % on a, none on 3; time none on 2, at most +2.2 % on 2, +120 % on 2, not known on g; limit on " +
-			"memory does not hold, limit on disk holds, limit on processes not reached; beside neighbours at most 1.30× native; " +
+		{"lxc", false, "CPU +1.7 % on a, none on 3; time none on 2, at most +2.2 % on 2, +120 % on 2, not known on g; " +
+			"limit on " +
+			"memory does not hold, limit on disk holds, limit on processes not reached; " +
+			"beside neighbours at most 1.30× native; " +
 			"4.00 MiB idle; starts in 43 ms"},
 		{"runc", false, "at most ±3.5 %; beside disk 1.25× native"},
-		{"kvm", false, "4.00× on a, +50.0 % on b, +40.0 % on c and less on 1 more, -20.0 % on e !, none on f (these guests only); " +
+		{"kvm", false, "4.00× on a, +50.0 % on b, +40.0 % on c and less on 1 more, -20.0 % on e !, " +
+			"none on f (these guests only); " +
 			"limit on memory holds, the guest beside did not finish during attacks on memory"},
 		{"uml", false, nothingKnown},
 		{"qemu-tcg", true, "emulated: its times say nothing about real hardware"},

@@ -12,9 +12,9 @@ import (
 	"github.com/tare-bench/tare/internal/tools"
 )
 
-// UseTools makes the programs of the tools tree available to drivers, unless it is not built or they are already. images is the directory
-// of images, stateDir that of tare's state, and dir the sandbox's private directory. It must be called inside a
-// sandbox.
+// UseTools makes the programs of the tools tree available to drivers, unless it is not built or they are already.
+// images is the directory of images, stateDir that of tare's state, and dir the sandbox's private directory. It must be
+// called inside a sandbox.
 func UseTools(images, stateDir, dir string) error {
 	if tools.Used() {
 		return nil

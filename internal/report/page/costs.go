@@ -68,7 +68,8 @@ func costsPlot(id string, res *analyze.Result) (template.HTML, string) {
 		drawCost(&s, a, res, c, at, false)
 		y += step
 	}
-	note := fmt.Sprintf("Overhead against %s with its interval; farther right costs more. Only what is resolved has a colour. "+
+	note := fmt.Sprintf("Overhead against %s with its interval; farther right costs more. "+
+		"Only what is resolved has a colour. "+
 		"The band is ±%.3g %%: too small to matter.", report.Clean(res.Baseline), 100*res.Delta)
 	if atOnce {
 		note += " Diamonds: CPU time, in duets. Dots: the metric of the workload."
@@ -76,7 +77,8 @@ func costsPlot(id string, res *analyze.Result) (template.HTML, string) {
 	if more := len(all) - len(shown); more > 0 {
 		note += fmt.Sprintf(" %d more are in the overview.", more)
 	}
-	return s.chart(id, bottom+4, "What every system costs on every workload", note+" The overview has the same figures."), note
+	return s.chart(id, bottom+4, "What every system costs on every workload",
+		note+" The overview has the same figures."), note
 }
 
 // drawCost draws one cost: a diamond for CPU time, else a dot. One beyond the axis is told at its edge.

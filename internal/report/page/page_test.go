@@ -94,7 +94,8 @@ func TestCases(t *testing.T) {
 		"lxc CPU +1.7 % on openssl-enc; time +3.1 % on stress-ng-exec, none on openssl-enc, at most +7.6 % on dd-write, not "+
 			"known on 2; limits on memory and processes hold; beside disk 1.82× native.",
 		"Overhead against native with its interval", "Diamonds: CPU time, in duets.",
-		"lxc CPU time: costs 1.7 % (1.5 … 1.9) on openssl-enc. Time: at most 1.2 % on openssl-enc; costs 3.1 % (2.2 … 4.0) on stress-ng-exec; at most +7.6 % on dd-write; "+
+		"lxc CPU time: costs 1.7 % (1.5 … 1.9) on openssl-enc. Time: at most 1.2 % on openssl-enc; "+
+			"costs 3.1 % (2.2 … 4.0) on stress-ng-exec; at most +7.6 % on dd-write; "+
 			"nothing is known yet about hackbench-pipe and cyclictest.",
 		"at most ±6.1 % on stress-ng-exec (these guests only). Did not finish hackbench-pipe. A serious "+
 			"finding concerns the figure on dd-write.",
@@ -111,7 +112,8 @@ func TestCases(t *testing.T) {
 		"9 more like these", "First trial of a group, openssl-enc +5.2 % (+3.3 … +7.1 %)",
 		"First trial after a thaw, lxc +2.1 %", "2 more metrics of openssl-enc", "dd-write 1. runc !; 2. native, lxc (tied)",
 	)
-	if answer, last := strings.LastIndex(text, "lxc CPU time: costs"), strings.LastIndex(text, "qemu-tcg* Emulated"); answer > last {
+	answer, last := strings.LastIndex(text, "lxc CPU time: costs"), strings.LastIndex(text, "qemu-tcg* Emulated")
+	if answer > last {
 		t.Error("an emulated arm does not come last")
 	}
 	for _, gone := range []string{"noise floor", "(<", "withheld"} {
@@ -148,7 +150,8 @@ func TestCompany(t *testing.T) {
 	says(t, text,
 		"How it isolates", "The same beside other guests, each system against its baseline there",
 		"What systems cost beside other guests",
-		"kvm Slowed down more than native: 1.0", "takes 2.2", "in fit-8, where native takes 2.00 times as long; the slowdown is smaller in 5 more cases.",
+		"kvm Slowed down more than native: 1.0", "takes 2.2",
+		"in fit-8, where native takes 2.00 times as long; the slowdown is smaller in 5 more cases.",
 		"qemu-tcg* Emulated: nothing is claimed.", "kvm@fit-8 8 2.2",
 		"density: 2 guests of kvm fit with a slowdown of at most 1.5×; 8 do not: 2.2", "native@noisy 1 + cpu, fork 1.5",
 		"Each guest", "guests at once",

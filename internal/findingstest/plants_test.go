@@ -230,7 +230,7 @@ func TestCeiling(t *testing.T) {
 	expect(t, r, want{"ceiling", "direct", "other"})
 }
 
-// slowDisk is a driver that limits the guests' disks to 6 MB/s of writes.
+// slowDisk is a driver that limits the guests' disks to 3 MB/s of writes.
 type slowDisk struct {
 	system.Driver
 	t *testing.T
@@ -247,7 +247,7 @@ func (d slowDisk) Create(ctx context.Context, s *system.Site) (system.Guest, err
 	limit := func(rate int) error {
 		return os.WriteFile(file, fmt.Appendf(nil, "%s %d", strings.TrimSpace(string(number)), rate), 0)
 	}
-	if err := limit(6e6); err != nil {
+	if err := limit(3e6); err != nil {
 		return nil, err
 	}
 	d.t.Cleanup(func() {

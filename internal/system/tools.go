@@ -33,7 +33,7 @@ func UseTools(images, stateDir, dir string) error {
 	if err := os.Mkdir(scratch, 0o755); err != nil {
 		return fault.Hostf("%w", err)
 	}
-	return tools.Use(img.Tree, scratch, stateDir, dir)
+	return tools.Use(img.Tree, scratch, stateDir, images, dir)
 }
 
 // Program finds a program for guests, of the host's source of programs, and asks it for its version. The error says how

@@ -14,13 +14,14 @@ import (
 )
 
 func yesFlag(c *cobra.Command, yes *bool) {
-	c.Flags().BoolVar(yes, "yes", false, "answer yes: do not ask before a long run, nor before disturbing who lives here")
+	c.Flags().BoolVar(yes, "yes", false,
+		"answer yes: do not ask before a long run, nor on a machine that works for others")
 }
 
 // errDeclined ends a command that the user does not want after all.
 var errDeclined = errors.New("not started")
 
-// consent tells the user whom on this host a run disturbs and by how much, and asks whether it may begin.
+// consent tells the user whom on this host a run disturbs, and by how much, and asks whether the run may begin.
 func consent(cmd *cobra.Command, yes bool, e *experiment.Experiment) error {
 	d, err := e.Disturbance()
 	if err != nil || len(d.Residents) == 0 {
@@ -37,8 +38,8 @@ func disturb(cmd *cobra.Command, yes bool, what string) error {
 	}
 	if !isTerminal(os.Stdin) {
 		fmt.Fprint(cmd.ErrOrStderr(), what)
-		return fault.WithRemedy(fault.Campaignf("%w: others live on this machine, and there is no terminal to ask whether "+
-			"they may be disturbed", errDeclined), "add --yes if they may be; tare doctor lists them")
+		return fault.WithRemedy(fault.Campaignf("%w: this machine works for others, and there is no terminal to ask "+
+			"whether tare may disturb them", errDeclined), "add --yes if it may; tare doctor lists them")
 	}
 	return ask(cmd, what)
 }

@@ -169,12 +169,15 @@ func (t *Testbed) checkFor(ctx context.Context, c *campaign.Campaign, boot strin
 
 // checkChosen adds the versions of the programs that flavors choose to the status of their systems.
 func (t *Testbed) checkChosen(ctx context.Context, c *campaign.Campaign, boot string, status map[string]system.Status) {
+	checked := map[[2]string]bool{} // some boot a guest to find out
 	for _, a := range c.InBoot(boot) {
 		f, ok := c.Flavor(a.Flavor)
 		st, asked := status[a.System]
-		if !ok || !asked || f.Programs == "" {
+		choice := [2]string{a.System, f.Programs}
+		if !ok || !asked || f.Programs == "" || checked[choice] {
 			continue
 		}
+		checked[choice] = true
 		h := *t.Host
 		h.Programs = f.Programs
 		chosen := t.Drivers[a.System].Check(ctx, &h)

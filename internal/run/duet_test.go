@@ -1,10 +1,7 @@
 package run
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -138,17 +135,7 @@ func TestDuetOfOneThatFails(t *testing.T) {
 // TestDuetInterrupted: every duet is made exactly once, however often the run is interrupted.
 func TestDuetInterrupted(t *testing.T) {
 	b := duettists(t)
-	for n := 0; ; n++ {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(300+rand.IntN(700)+100*n)*time.Millisecond)
-		_, err := b.run(ctx)
-		cancel()
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, context.DeadlineExceeded) || n > 100 {
-			t.Fatal(n, err)
-		}
-	}
+	b.interrupted(300, 700)
 	made, _ := b.duets()
 	if len(made) != 3 {
 		t.Errorf("%d duets, want 3", len(made))

@@ -192,23 +192,30 @@ func TestOneDoesNotStart(t *testing.T) {
 	}
 }
 
+// interrupted runs until the run is complete. It interrupts each attempt after a random time of least ms or more, up to
+// more ms longer.
+func (b *bench) interrupted(least, more int) {
+	b.t.Helper()
+	for n := 0; ; n++ {
+		// Longer each time, so that a slow machine comes through, too.
+		ctx, cancel := context.WithTimeout(b.t.Context(), time.Duration(least+rand.IntN(more)+100*n)*time.Millisecond)
+		_, err := b.run(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || n > 100 {
+			b.t.Fatal(n, err)
+		}
+	}
+}
+
 // TestScenarioInterrupted: with several guests at once, too, every trial ends up
 // done exactly once.
 func TestScenarioInterrupted(t *testing.T) {
 	b := newBench(t, several)
 	b.native.Behave, b.other.Behave = neighbourly, neighbourly
-	for n := 0; ; n++ {
-		// Longer each time, so that a slow machine comes through, too.
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(500+rand.IntN(1500)+100*n)*time.Millisecond)
-		_, err := b.run(ctx)
-		cancel()
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, context.DeadlineExceeded) || n > 100 {
-			t.Fatal(n, err)
-		}
-	}
+	b.interrupted(500, 1500)
 	got := b.membersOfArm("native@four")
 	for i := range 4 {
 		if got[fmt.Sprintf("%d done", i)] != 2 || got[fmt.Sprintf("%d failed", i)] != 0 {

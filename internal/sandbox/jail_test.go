@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,17 +37,14 @@ for f in read hidden device /usr/bin/x /dev/x /x; do echo x >>$f && echo "wrote 
 mkdir /tmp/m; mount -t tmpfs none /tmp/m; mknod /tmp/n c 1 3; mount -o remount,rw /usr; chroot /
 head -c 1 device | wc -c; ls /dev; ls /proc | grep -c '^[0-9]'; ls /sys/class/net /home /root /var
 grep -E 'NoNewPrivs|CapEff|CapPrm' /proc/self/status; grep -c : /proc/net/dev`
-	cmd, err := sandbox.Enter{
+	cmd := sandbox.Enter{
 		Path: "/bin/sh", Argv: []string{"sh", "-c", script, "sh", dir},
 		Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"},
 		Jail: &sandbox.Jail{
 			User: user, Read: []string{dir + "/read", "/usr/bin/env", dir + "/device"},
 			Write: []string{dir + "/write"}, Devices: []string{"/dev/full"},
 		},
-	}.Command()
-	if err != nil {
-		return err
-	}
+	}.Command(context.Background())
 	b, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, b)

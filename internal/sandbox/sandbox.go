@@ -248,15 +248,12 @@ type Enter struct {
 	Env  []string
 }
 
-// Command returns the command that does this. The caller sets its files and starts it from inside a
-// sandbox.
-func (e Enter) Command() (*exec.Cmd, error) { return e.CommandContext(context.Background()) }
-
-// CommandContext is Command with a context, like exec.CommandContext.
-func (e Enter) CommandContext(ctx context.Context) (*exec.Cmd, error) {
+// Command returns the command that does this; when ctx ends, it is killed, as one of exec.CommandContext. The caller
+// sets its files and starts it from inside a sandbox.
+func (e Enter) Command(ctx context.Context) *exec.Cmd {
 	arg, err := json.Marshal(e)
 	if err != nil {
-		return nil, err
+		panic(err) // strings and numbers always marshal
 	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{enterArg, "--", string(arg)}
@@ -276,7 +273,7 @@ func (e Enter) CommandContext(ctx context.Context) (*exec.Cmd, error) {
 	if e.Jail != nil {
 		cmd.SysProcAttr.Cloneflags |= e.Jail.cloneflags(e.Net)
 	}
-	return cmd, nil
+	return cmd
 }
 
 func enter(arg string) error {

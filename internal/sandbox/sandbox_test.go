@@ -121,10 +121,7 @@ func work(mark string) error {
 	if err != nil {
 		return err
 	}
-	cold, err := sandbox.Enter{Path: sleep, Argv: []string{mark, "3600"}}.Command()
-	if err != nil {
-		return err
-	}
+	cold := sandbox.Enter{Path: sleep, Argv: []string{mark, "3600"}}.Command(context.Background())
 	if err := g.Start(cold); err != nil {
 		return err
 	}

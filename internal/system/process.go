@@ -113,15 +113,11 @@ func (c Command) start(in *cgroup.Group) (*Process, error) {
 	}
 	defer marks.Close()
 	files := append(slices.Clip(c.Files), marks)
-	cmd, err := sandbox.Enter{
+	cmd := sandbox.Enter{
 		Mark: AgentFD + len(c.Files),
 		Hide: c.Hide, PIDs: c.PIDs, IPC: c.IPC, Net: c.Net, Jail: c.Jail, Tree: program.Tree, Root: c.Root, Dir: c.Dir,
 		Drop: c.Drop, Path: program.Path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
-	}.Command()
-	if err != nil {
-		executed.Close()
-		return nil, err
-	}
+	}.Command(context.Background())
 	p := &Process{cmd: cmd, argv: argv, log: &Tail{}, exited: make(chan struct{}), forked: agent.Monotonic()}
 	cmd.ExtraFiles = files
 	cmd.Stdout, cmd.Stderr = p.log, p.log

@@ -107,11 +107,7 @@ func (p Program) File(path string) string {
 func (p Program) Command(ctx context.Context, args ...string) *exec.Cmd {
 	argv := append([]string{p.Name}, args...)
 	if p.Tree != nil {
-		// The error is of strings that cannot be encoded, of which there are none.
-		enter := sandbox.Enter{Tree: p.Tree, Path: p.Path, Argv: argv, Env: os.Environ()}
-		if cmd, err := enter.CommandContext(ctx); err == nil {
-			return cmd
-		}
+		return sandbox.Enter{Tree: p.Tree, Path: p.Path, Argv: argv, Env: os.Environ()}.Command(ctx)
 	}
 	cmd := exec.CommandContext(ctx, p.Path)
 	cmd.Args = argv

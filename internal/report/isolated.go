@@ -125,7 +125,7 @@ func excessText(native string, excess map[string]analyze.Excess) (worst analyze.
 		case far <= asNative:
 			same = append(same, fmt.Sprintf("%.2g %% in %s", 100*far, scenario))
 		default:
-			open = append(open, fmt.Sprintf("%.2g %% on %s in %s", 100*far, e.Workload, scenario))
+			open = append(open, fmt.Sprintf("%s %% on %s in %s", Digits(100*far, 2), e.Workload, scenario))
 		}
 	}
 	if more != nil {

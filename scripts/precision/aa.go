@@ -46,7 +46,7 @@ func aaPart(set *flag.FlagSet) func(*session) error {
 			}
 			addRun := func(what, system string, arms int, workloads []workload, budget time.Duration) {
 				add(what, budget, func(what string) (Record, error) {
-					return s.measure(what, round, aaCampaign(system, s.cpu, arms, s.sized(workloads), budget), 0)
+					return s.measure(what, round, s.share(aaCampaign(system, s.cpu, arms, s.sized(workloads), budget)), 0)
 				})
 			}
 			addHyperfine := func(kind string) {
@@ -66,6 +66,17 @@ func aaPart(set *flag.FlagSet) func(*session) error {
 		}
 		return s.work(jobs)
 	}
+}
+
+// duetShare is the share of duets in the runs of the parts that measure them.
+const duetShare = "80%"
+
+// share adds to a campaign which share of the time duets have, in the parts that measure them.
+func (s *session) share(campaign string) string {
+	if s.part == duets || s.part == duetsPower {
+		campaign += "duets: " + duetShare + "\n"
+	}
+	return campaign
 }
 
 // startUp is the time that a run takes in addition to its budget.

@@ -21,13 +21,18 @@ type Pair struct {
 	Workload string    `json:"workload"`
 	First    []float64 `json:"first"` // seconds of each run
 	Second   []float64 `json:"second"`
+	// Mean user and system time of a run, in seconds. hyperfine exports no more of it than that.
+	FirstCPU  float64 `json:"first_cpu,omitempty"`
+	SecondCPU float64 `json:"second_cpu,omitempty"`
 }
 
 // parsePair reads hyperfine's JSON of two commands.
 func parsePair(text []byte) (*Pair, error) {
 	var e struct {
 		Results []struct {
-			Times []float64 `json:"times"`
+			Times  []float64 `json:"times"`
+			User   float64   `json:"user"`
+			System float64   `json:"system"`
 		} `json:"results"`
 	}
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -36,7 +41,9 @@ func parsePair(text []byte) (*Pair, error) {
 	if len(e.Results) != 2 || len(e.Results[0].Times) < 2 || len(e.Results[1].Times) < 2 {
 		return nil, errors.New("hyperfine's export does not contain two commands with at least two runs each")
 	}
-	return &Pair{First: e.Results[0].Times, Second: e.Results[1].Times}, nil
+	first, second := e.Results[0], e.Results[1]
+	return &Pair{First: first.Times, Second: second.Times, FirstCPU: first.User + first.System,
+		SecondCPU: second.User + second.System}, nil
 }
 
 // effect returns the difference of the second command's mean, which hyperfine prints, in
@@ -52,6 +59,15 @@ func (p *Pair) effect() (percent float64, excludes bool, err error) {
 		return 0, false, err
 	}
 	return 100 * d.Estimate / first.Mean, d.Low > 0 || d.High < 0, nil
+}
+
+// cpuEffect returns the difference of the second command's user and system time, in percent of the first one's; false:
+// hyperfine exported none. It has no interval.
+func (p *Pair) cpuEffect() (percent float64, ok bool) {
+	if p.FirstCPU <= 0 || p.SecondCPU <= 0 {
+		return 0, false
+	}
+	return 100 * (p.SecondCPU/p.FirstCPU - 1), true
 }
 
 // inRoot runs a program with the userland of a run mounted at root/, with the same file

@@ -15,13 +15,20 @@ import (
 func TestPair(t *testing.T) {
 	// R: t.test(c(1.2, 1.3, 1.1, 1.4), c(1, 1.1, .9, 1)): difference 0.25, interval 0.0544 … 0.4456.
 	p, err := parsePair([]byte(
-		`{"results":[{"command":"x","mean":1,"times":[1,1.1,0.9,1]},{"command":"x","times":[1.2,1.3,1.1,1.4]}]}`))
+		`{"results":[{"command":"x","mean":1,"user":0.5,"system":0.3,"times":[1,1.1,0.9,1]},` +
+			`{"command":"x","user":0.5,"system":0.34,"times":[1.2,1.3,1.1,1.4]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	percent, excludes, err := p.effect()
 	if err != nil || math.Abs(percent-25) > 1e-9 || !excludes {
 		t.Errorf("%v %%, without 0: %v, %v", percent, excludes, err)
+	}
+	if percent, ok := p.cpuEffect(); !ok || math.Abs(percent-5) > 1e-9 {
+		t.Errorf("%v %% of CPU time, %v", percent, ok)
+	}
+	if _, ok := new(Pair).cpuEffect(); ok {
+		t.Error("CPU time of nothing")
 	}
 	p.Second = []float64{1.2, 0.9, 1.3, 0.8}
 	if percent, excludes, err := p.effect(); err != nil || excludes || math.Abs(percent-5) > 1e-9 {

@@ -3,6 +3,8 @@
 //
 //	precision aa         false claims about identical arms, in comparison with hyperfine
 //	precision power      how often, and in how many seconds, tare finds a known cost
+//	precision duets      the same as aa, for duets: false claims, and the error in comparison with hyperfine
+//	precision duets-power  the same as power, for duets
 //	precision agreement  whether runs of one campaign agree with each other
 //	precision summary    the results as tables in Markdown
 //	precision shares     which share of the trials of a run is timed
@@ -29,8 +31,14 @@ import (
 // to call after the flags have been parsed.
 type part func(set *flag.FlagSet) func(*session) error
 
-var parts = map[string]part{"aa": aaPart, "power": powerPart, "agreement": agreementPart,
-	"summary": summaryPart, "shares": sharesPart}
+var parts = map[string]part{"aa": aaPart, "power": powerPart, duets: aaPart, duetsPower: powerPart,
+	"agreement": agreementPart, "summary": summaryPart, "shares": sharesPart}
+
+// The parts that measure duets. Their runs give most of the time to duets.
+const (
+	duets      = "duets"
+	duetsPower = "duets-power"
+)
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == burnArgument {
@@ -49,7 +57,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(args) == 0 || parts[args[0]] == nil {
-		return errors.New("usage: precision aa|power|agreement|summary|shares [flags]; add -h to list the flags")
+		return errors.New("usage: precision aa|power|duets|duets-power|agreement|summary|shares [flags]; add -h to list the flags")
 	}
 	set := flag.NewFlagSet("precision "+args[0], flag.ContinueOnError)
 	set.SetOutput(log)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"regexp"
@@ -9,20 +10,24 @@ import (
 	"time"
 )
 
-// goals are the costs that tare should find in 9 of 10 runs of that budget. Each round
-// measures them first.
-const goals = "5@30s,2@2m,1@5m"
+// goals are the costs that tare should find in 9 of 10 runs of that budget, duetGoals those that duets should find.
+// Each round measures them first.
+const (
+	goals     = "5@30s,2@2m,1@5m"
+	duetGoals = "1@30s,0.5@2m,0.25@5m"
+)
 
 // curve are the other points of the curve.
 const curve = "10@15s,5@15s,3@15s,10@30s,3@30s,2@30s,5@1m,3@1m,2@1m,1@1m,3@2m,1@2m,2@5m"
 
 func powerPart(set *flag.FlagSet) func(*session) error {
 	rounds := set.Int("rounds", 10, "`number` of runs of each cell")
-	list := set.String("cells", goals+","+curve, "costs in percent and budgets of a run")
+	list := set.String("cells", "", "costs in percent and budgets of a run; empty: the goals, and without duets the "+
+		"other points of the curve")
 	truth := set.Duration("truth", time.Minute, "budget of each round's run that measures the cost of the planted work; "+
 		"0: none")
 	return func(s *session) error {
-		cells, err := parseCells(*list)
+		cells, err := parseCells(cmp.Or(*list, s.cells()))
 		if err != nil {
 			return err
 		}
@@ -44,6 +49,14 @@ func powerPart(set *flag.FlagSet) func(*session) error {
 		}
 		return s.work(jobs)
 	}
+}
+
+// cells returns the cells of the part.
+func (s *session) cells() string {
+	if s.part == duetsPower {
+		return duetGoals
+	}
+	return goals + "," + curve
 }
 
 // cell is a planted cost and the budget for finding it.
@@ -125,7 +138,7 @@ budget: %[6]gs
 
 // plant runs a cell and checks that each arm did its own amount of work.
 func (s *session) plant(c cell, round int) (Record, error) {
-	r, err := s.measure(c.String(), round, powerCampaign(c, s.cpu), 0)
+	r, err := s.measure(c.String(), round, s.share(powerCampaign(c, s.cpu)), 0)
 	if err != nil {
 		return r, err
 	}

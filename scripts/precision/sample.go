@@ -54,6 +54,14 @@ func (s *sample) addPair(r Record) error {
 	return nil
 }
 
+// addCPU adds the user and system time of a result of hyperfine, which claims nothing about it.
+func (s *sample) addCPU(r Record) {
+	if percent, ok := r.Pair.cpuEffect(); ok {
+		s.effects = append(s.effects, percent)
+		s.addTime(r, false)
+	}
+}
+
 func (s *sample) addTime(r Record, wrong bool) {
 	s.runs++
 	s.seconds += r.Seconds

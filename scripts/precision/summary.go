@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -53,7 +52,7 @@ func summaryPart(set *flag.FlagSet) func(*session) error {
 
 // draw writes the plot of the power and adds it to its section.
 func draw(records []Record, file string, sections []section) error {
-	p, err := powerOf(records, false, isTime, "time")
+	p, err := powerOf(records, "power", false, isTime, "time")
 	if err != nil || len(p.cells) == 0 {
 		return err
 	}
@@ -68,21 +67,27 @@ type section struct{ mark, title, text string }
 
 func summarize(records []Record) ([]section, error) {
 	sections := []section{
-		{"machine", "Machine", machine(records)},
+		{"machine", "Machine", machine(ofParts(records, "aa", "power"))},
 		{"aa", "Identical arms, quiet machine", ""},
 		{"aa-loaded", "Identical arms, loaded machine", ""},
 		{"power", "Known costs, quiet machine", ""},
 		{"power-loaded", "Known costs, loaded machine", ""},
+		{"duets-machine", "Machine of duets and of the agreement", machine(ofParts(records, duets, duetsPower, "agreement"))},
+		{"duets", "Duets of identical arms, quiet machine", ""},
+		{"duets-loaded", "Duets of identical arms, loaded machine", ""},
+		{"duets-power", "Duets with known costs, quiet machine", ""},
 		{"agreement", "Agreement of runs", agreementTables(records, false)},
 		{"commands", "Commands", commands(records)},
 	}
 	for i := range sections {
 		var err error
 		switch s := &sections[i]; s.mark {
-		case "aa", "aa-loaded":
-			s.text, err = aaTables(records, s.mark == "aa-loaded")
-		case "power", "power-loaded":
-			s.text, err = powerTables(records, s.mark == "power-loaded")
+		case "aa", "aa-loaded", "duets", "duets-loaded":
+			part, loaded := strings.CutSuffix(s.mark, "-loaded")
+			s.text, err = aaTables(records, part, loaded)
+		case "power", "power-loaded", duetsPower:
+			part, loaded := strings.CutSuffix(s.mark, "-loaded")
+			s.text, err = powerTables(records, part, loaded)
 		}
 		if err != nil {
 			return nil, err
@@ -91,7 +96,12 @@ func summarize(records []Record) ([]section, error) {
 	return sections, nil
 }
 
-// fill puts every section between its marks, <!-- NAME --> and <!-- /NAME -->.
+func ofParts(records []Record, parts ...string) []Record {
+	return pick(records, func(r Record) bool { return slices.Contains(parts, r.Part) })
+}
+
+// fill puts every section between its marks, <!-- NAME --> and <!-- /NAME -->. What is there of a section that was not
+// measured now stays: other results filled it in.
 func fill(text string, sections []section) (string, error) {
 	for _, s := range sections {
 		begin, end := "<!-- "+s.mark+" -->\n", "<!-- /"+s.mark+" -->"
@@ -100,7 +110,9 @@ func fill(text string, sections []section) (string, error) {
 		if !ok || !ok2 {
 			return "", fmt.Errorf("it has no place for %s between %s and %s", s.title, strings.TrimSpace(begin), end)
 		}
-		text = before + begin + "\n" + cmp.Or(s.text, "Not measured yet.\n") + "\n" + end + after
+		if s.text != "" {
+			text = before + begin + "\n" + s.text + "\n" + end + after
+		}
 	}
 	return text, nil
 }
@@ -173,7 +185,7 @@ var digits = regexp.MustCompile(`[0-9.]+`)
 func commands(records []Record) string {
 	var b strings.Builder
 	seen := map[string]bool{}
-	for _, part := range []string{"aa", "power", "agreement"} {
+	for _, part := range []string{"aa", "power", duets, duetsPower, "agreement"} {
 		var lines, files []string
 		for _, r := range records {
 			kind := r.Part + digits.ReplaceAllString(r.What, "")

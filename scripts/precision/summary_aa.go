@@ -7,9 +7,21 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 )
 
-// aaTables returns the tables of the A/A part for the quiet or the loaded machine.
-func aaTables(records []Record, load bool) (string, error) {
-	records = pick(records, func(r Record) bool { return r.Part == "aa" && r.Load == load })
+// metrics are those that identical arms and known costs are compared by. medians is the name of the metric or probe
+// whose medians give the true cost of planted work.
+var metrics = []struct {
+	name    string
+	chosen  func(analyze.Comparison) bool
+	medians string
+}{
+	{"time", isTime, "time"},
+	{"CPU time", isCPUTime, "guest_cgroup_cpu"},
+	{"CPU time at once", isAtOnce, analyze.CPUTimeAtOnce},
+}
+
+// aaTables returns the tables of a part about identical arms, for the quiet or the loaded machine.
+func aaTables(records []Record, part string, load bool) (string, error) {
+	records = pick(records, func(r Record) bool { return r.Part == part && r.Load == load })
 	if len(records) == 0 {
 		return "", nil
 	}
@@ -24,14 +36,7 @@ func aaTables(records []Record, load bool) (string, error) {
 func aaClaims(records []Record) string {
 	t := table{head: []string{"identical arms", "metric", "pairs", "claimed to differ", "interval excludes 0",
 		"runs with any claim"}}
-	for _, metric := range []struct {
-		name   string
-		chosen func(analyze.Comparison) bool
-	}{
-		{"time", func(c analyze.Comparison) bool { return counts(c) && c.Primary }},
-		{"CPU time", isCPUTime},
-		{"CPU time at once", isAtOnce},
-	} {
+	for _, metric := range metrics {
 		var all sample
 		row := func(name string, s sample) {
 			if n := len(s.effects); n > 0 {
@@ -58,51 +63,51 @@ func aaClaims(records []Record) string {
 // aaPrecision compares tare with hyperfine for the same command and the same time.
 func aaPrecision(records []Record) (string, error) {
 	t := table{head: []string{"command", "measured by", "pairs", "s each", "claimed to differ", "error, rms", "p95",
-		"hyperfine's rms", "its p95", "pinned hyperfine's rms", "its p95"}}
+		"hyperfine's rms", "of its user + system", "pinned hyperfine's rms", "of its user + system"}}
 	for _, w := range duelWorkloads(records) {
-		usual, err := pairsOf(records, hyperfineUsual+" "+w)
+		usual, usualCPU, err := pairsOf(records, hyperfineUsual+" "+w)
 		if err != nil {
 			return "", err
 		}
-		pinned, err := pairsOf(records, hyperfinePinned+" "+w)
+		pinned, pinnedCPU, err := pairsOf(records, hyperfinePinned+" "+w)
 		if err != nil {
 			return "", err
 		}
-		row := func(name string, s sample) {
+		row := func(name, claims string, s sample) {
 			if n := len(s.effects); n > 0 {
-				t.add(w, name, fmt.Sprint(n), fmt.Sprintf("%.1f", s.seconds/float64(s.runs)), share(s.claims, n),
-					fmt.Sprintf("%.2f %%", s.rms()), fmt.Sprintf("%.2f %%", s.p95()),
-					against(usual, s, (*sample).rms), against(usual, s, (*sample).p95),
-					against(pinned, s, (*sample).rms), against(pinned, s, (*sample).p95))
+				t.add(w, name, fmt.Sprint(n), fmt.Sprintf("%.1f", s.seconds/float64(s.runs)), claims,
+					fmt.Sprintf("%.2f %%", s.rms()), fmt.Sprintf("%.2f %%", s.p95()), against(usual, s),
+					against(usualCPU, s), against(pinned, s), against(pinnedCPU, s))
 			}
 		}
-		var both, atOnce sample
-		for _, system := range aaSystems {
-			var s sample
-			for _, r := range records {
-				if r.What == duelOf(system, w) {
-					chosen := func(c analyze.Comparison) bool { return counts(c) && c.Primary }
-					s.addRun(r, chosen)
-					both.addRun(r, chosen)
-					atOnce.addRun(r, isAtOnce)
+		for _, metric := range metrics {
+			var both sample
+			for _, system := range aaSystems {
+				var s sample
+				for _, r := range records {
+					if r.What == duelOf(system, w) {
+						s.addRun(r, metric.chosen)
+						both.addRun(r, metric.chosen)
+					}
 				}
+				row("tare, "+system+", "+metric.name, share(s.claims, len(s.effects)), s)
 			}
-			row("tare, "+system, s)
+			row("**tare, both, "+metric.name+"**", share(both.claims, len(both.effects)), both)
 		}
-		row("**tare, both**", both)
-		row("tare, both, CPU time at once", atOnce)
-		row("hyperfine", usual)
-		row("hyperfine, pinned", pinned)
+		row("hyperfine", share(usual.claims, len(usual.effects)), usual)
+		row("hyperfine, user + system", "–", usualCPU)
+		row("hyperfine, pinned", share(pinned.claims, len(pinned.effects)), pinned)
+		row("hyperfine, pinned, user + system", "–", pinnedCPU)
 	}
 	return t.String(), nil
 }
 
-// against returns the ratio of another sample's statistic to that of s.
-func against(other, s sample, of func(*sample) float64) string {
+// against returns the ratio of another sample's rms to that of s.
+func against(other, s sample) string {
 	if len(other.effects) == 0 {
 		return "–"
 	}
-	return times(of(&other), of(&s))
+	return times(other.rms(), s.rms())
 }
 
 // duelWorkloads returns the workloads of the duels, in order of appearance.
@@ -118,14 +123,15 @@ func duelWorkloads(records []Record) []string {
 	return names
 }
 
-func pairsOf(records []Record, what string) (sample, error) {
-	var s sample
+// pairsOf returns what hyperfine measured, by its wall time and by its user and system time.
+func pairsOf(records []Record, what string) (wall, cpu sample, err error) {
 	for _, r := range records {
 		if r.What == what {
-			if err := s.addPair(r); err != nil {
-				return s, err
+			if err := wall.addPair(r); err != nil {
+				return wall, cpu, err
 			}
+			cpu.addCPU(r)
 		}
 	}
-	return s, nil
+	return wall, cpu, nil
 }

@@ -4,13 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
 )
-
-// cpuWorkloads are the workloads of the campaign quick with a goal of ±2 %; the others
-// have ±5 %.
-var cpuWorkloads = []string{"openssl-enc", "sysbench-cpu"}
 
 // agreementTables returns the tables of the agreement part.
 func agreementTables(records []Record, load bool) string {
@@ -23,7 +20,7 @@ func agreementTables(records []Record, load bool) string {
 		seconds += r.Seconds
 	}
 	return fmt.Sprintf("%d runs of %.0f s.\n\n", len(records), seconds/float64(len(records))) + overlaps(records) + "\n" +
-		halfWidths(records)
+		halfWidths(records) + "\n" + answered(records)
 }
 
 // subject identifies what the intervals of several runs estimate.
@@ -93,15 +90,22 @@ func emulated(r Record, c analyze.Comparison) bool {
 	return a != nil && a.Emulated
 }
 
-// halfWidths returns a table of the intervals' half-widths, with a row for each workload
-// and a column for each arm.
+// Goals for half-widths in percent: of the cost in CPU time, which is that of duets where there are any, of time, and of
+// the bandwidth of fio.
+const (
+	cpuGoal  = 0.7
+	timeGoal = 5.0
+	fioGoal  = 10.0
+)
+
+// halfWidths returns a table of the intervals' half-widths, with a row for each workload and metric and a column for
+// each arm.
 func halfWidths(records []Record) string {
 	by := map[subject][]float64{}
 	workloads, arms := []string{}, map[string]bool{}
 	for _, r := range records {
 		for _, c := range r.Run.Comparisons {
-			// Only guests that ran alone: in other scenarios, an arm has another name.
-			if !isTime(c) || !has(c) || emulated(r, c) || c.Family == "beside" {
+			if !counts(c) || !has(c) || !alone(r, c) {
 				continue
 			}
 			s := subject{c.Workload, c.Metric, c.Arm}
@@ -115,22 +119,64 @@ func halfWidths(records []Record) string {
 	names := slices.Sorted(maps.Keys(arms))
 	t := table{head: append([]string{"half-width, median (worst)", "metric", "goal"}, names...)}
 	for _, w := range workloads {
-		goal := 5
-		if slices.Contains(cpuWorkloads, w) {
-			goal = 2
-		}
-		for _, metric := range metricsOf(by, w) {
-			row := []string{w, metric, fmt.Sprintf("±%d %%", goal)}
+		list := metricsOf(by, w)
+		for _, metric := range list {
+			row := []string{w, metric, goalOf(w, metric, list)}
 			for _, arm := range names {
 				h := by[subject{w, metric, arm}]
 				if len(h) == 0 {
 					row = append(row, "–")
 					continue
 				}
-				row = append(row, fmt.Sprintf("±%.1f %% (%.1f)", quantile(h, 0.5), slices.Max(h)))
+				row = append(row, fmt.Sprintf("±%.2g %% (%.2g)", quantile(h, 0.5), slices.Max(h)))
 			}
 			t.add(row...)
 		}
+	}
+	return t.String()
+}
+
+// goalOf is the goal for the half-widths of a workload's metric, one of those in list.
+func goalOf(workload, metric string, list []string) string {
+	goal := timeGoal
+	switch {
+	case metric == analyze.CPUTime && slices.Contains(list, analyze.CPUTimeAtOnce):
+		return "–"
+	case metric == analyze.CPUTime, metric == analyze.CPUTimeAtOnce:
+		goal = cpuGoal
+	case strings.HasPrefix(workload, "fio"):
+		goal = fioGoal
+	}
+	return fmt.Sprintf("±%g %%", goal)
+}
+
+// alone reports whether c is of guests that run alone, not emulated: in other scenarios, an arm has another name.
+func alone(r Record, c analyze.Comparison) bool { return !emulated(r, c) && c.Family != "beside" }
+
+// answered returns a table of how many pairs of a system and a workload have an answer in each run: a cost or a gain, or
+// none, by CPU time or the metric of the workload.
+func answered(records []Record) string {
+	t := table{head: []string{"run", "systems × workloads", "with an answer", "a cost or gain", "none"}}
+	for i, r := range records {
+		type pair struct{ arm, workload string }
+		claims, nones, all := map[pair]bool{}, map[pair]bool{}, map[pair]bool{}
+		for _, c := range r.Run.Comparisons {
+			if !counts(c) || !alone(r, c) {
+				continue
+			}
+			of := pair{c.Arm, c.Workload}
+			all[of] = true
+			if claimed(c) {
+				claims[of] = true
+			}
+			if c.Verdict == analyze.None {
+				nones[of] = true
+			}
+		}
+		either := maps.Clone(claims)
+		maps.Copy(either, nones)
+		t.add(fmt.Sprint(i+1), fmt.Sprint(len(all)), fmt.Sprint(len(either)), fmt.Sprint(len(claims)),
+			fmt.Sprint(len(either)-len(claims)))
 	}
 	return t.String()
 }

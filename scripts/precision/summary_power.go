@@ -35,12 +35,13 @@ type power struct {
 
 // powerOf computes the power for a metric. medians is the name of the metric or probe
 // whose medians give the true cost.
-func powerOf(records []Record, load bool, chosen func(analyze.Comparison) bool, medians string) (*power, error) {
+func powerOf(records []Record, part string, load bool, chosen func(analyze.Comparison) bool, medians string) (*power,
+	error) {
 	p := &power{byLarge: map[float64][]float64{}, cells: map[cell]*powerResult{}}
 	var scales []float64
 	var small []Record
 	for _, r := range records {
-		if r.Part != "power" || r.Load != load {
+		if r.Part != part || r.Load != load {
 			continue
 		}
 		c, err := parseCell(r.What)
@@ -142,16 +143,11 @@ func isTime(c analyze.Comparison) bool    { return c.Primary && !c.Control }
 func isCPUTime(c analyze.Comparison) bool { return c.Metric == analyze.CPUTime && !c.Control }
 func isAtOnce(c analyze.Comparison) bool  { return c.Metric == analyze.CPUTimeAtOnce && !c.Control }
 
-// powerTables returns the tables of the power part for the quiet or the loaded machine.
-func powerTables(records []Record, load bool) (string, error) {
+// powerTables returns the tables of a part about known costs, for the quiet or the loaded machine.
+func powerTables(records []Record, part string, load bool) (string, error) {
 	var text string
-	for _, metric := range []struct {
-		name    string
-		chosen  func(analyze.Comparison) bool
-		medians string
-	}{{"Time", isTime, "time"}, {"CPU time", isCPUTime, "guest_cgroup_cpu"},
-		{"CPU time at once", isAtOnce, analyze.CPUTimeAtOnce}} {
-		p, err := powerOf(records, load, metric.chosen, metric.medians)
+	for _, metric := range metrics {
+		p, err := powerOf(records, part, load, metric.chosen, metric.medians)
 		if err != nil {
 			return "", err
 		}
@@ -161,7 +157,7 @@ func powerTables(records []Record, load bool) (string, error) {
 		if text != "" {
 			text += "\n"
 		}
-		text += "**" + metric.name + "**\n\n" + p.truthText() + "\n" + p.foundTable() + "\n" + p.coverageTable()
+		text += "**By " + metric.name + "**\n\n" + p.truthText() + "\n" + p.foundTable() + "\n" + p.coverageTable()
 	}
 	return text, nil
 }

@@ -54,7 +54,8 @@ func TestAATables(t *testing.T) {
 		for i := range first {
 			second[i] = first[i] * (1 + percent/100)
 		}
-		return Record{Part: "aa", What: what, Seconds: seconds, Pair: &Pair{Workload: w, First: first, Second: second}}
+		return Record{Part: "aa", What: what, Seconds: seconds, Pair: &Pair{Workload: w, First: first, Second: second,
+			FirstCPU: 0.5, SecondCPU: 0.5 * (1 + percent/400)}}
 	}
 	records := []Record{
 		runWith("aa", duelOf("native", w), 1, timeOf(w, "again-1", 1.003, 0.01, "not-resolved"), cpu, control),
@@ -66,7 +67,7 @@ func TestAATables(t *testing.T) {
 		{Part: "aa", What: crowd + " native", Load: true,
 			Run: &Run{Comparisons: []analyze.Comparison{timeOf(w, "again-1", 1.3, 0.01, "costs")}}},
 	}
-	text, err := aaTables(records, false)
+	text, err := aaTables(records, "aa", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +78,12 @@ func TestAATables(t *testing.T) {
 		"| **all** | time | 4 | 1 of 4 (25.0 %; 4.6 … 69.9) | 2 of 4 (50.0 %; 15.0 … 85.0) | 1 of 3 (33.3 %) |",
 		"| **all** | CPU time | 1 | 0 of 1 (0.0 %; 0.0 … 79.3) | 0 of 1 (0.0 %; 0.0 … 79.3) | 0 of 1 (0.0 %) |",
 		// Both errors are 0.3 %, so rms and p95 are 0.3: a twentieth of hyperfine's, half of pinned hyperfine's.
-		"| openssl-enc | **tare, both** | 2 | 15.0 | 1 of 2 (50.0 %) | 0.30 % | 0.30 % | 20× | 20× | 2× | 2× |",
-		"| openssl-enc | hyperfine | 1 | 16.0 | 1 of 1 (100.0 %) | 6.00 % | 6.00 % | 1× | 1× | 0.1× | 0.1× |",
-		"| openssl-enc | hyperfine, pinned | 1 | 14.0 | 0 of 1 (0.0 %) | 0.60 % | 0.60 % | 10× | 10× | 1× | 1× |",
+		"| openssl-enc | **tare, both, time** | 2 | 15.0 | 1 of 2 (50.0 %) | 0.30 % | 0.30 % | 20× | 5× | 2× | 0.5× |",
+		"| openssl-enc | hyperfine | 1 | 16.0 | 1 of 1 (100.0 %) | 6.00 % | 6.00 % | 1× | 0.25× | 0.1× | 0.025× |",
+		"| openssl-enc | hyperfine, user + system | 1 | 16.0 | – | 1.50 % | 1.50 % | 4× | 1× | 0.4× | 0.1× |",
+		"| openssl-enc | hyperfine, pinned | 1 | 14.0 | 0 of 1 (0.0 %) | 0.60 % | 0.60 % | 10× | 2.5× | 1× | 0.25× |",
 	)
-	loaded, err := aaTables(records, true)
+	loaded, err := aaTables(records, "aa", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,7 @@ func TestPowerTables(t *testing.T) {
 		records = append(records, plantedRun(5, 30*time.Second, 5*scale, rng.NormFloat64()),
 			plantedRun(1, 30*time.Second, scale, rng.NormFloat64()))
 	}
-	p, err := powerOf(records, false, isTime, "time")
+	p, err := powerOf(records, "power", false, isTime, "time")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +149,7 @@ func TestPowerTables(t *testing.T) {
 		t.Errorf("%d of %d intervals contain a wrong cost", all.covered, all.intervals)
 	}
 
-	text, err := powerTables(records[:4], false)
+	text, err := powerTables(records[:4], "power", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +158,7 @@ func TestPowerTables(t *testing.T) {
 		"| planted | true cost | 30 s |",
 		"| 5 % | 4.50 % | 1 of 1 (±0.98) |",
 	)
-	if text, err := powerTables(records[2:4], false); err != nil || !strings.Contains(text, "was not measured") ||
+	if text, err := powerTables(records[2:4], "power", false); err != nil || !strings.Contains(text, "was not measured") ||
 		strings.Contains(text, "NaN") {
 		t.Errorf("without the true cost: %v\n%s", err, text)
 	}
@@ -168,7 +170,7 @@ func TestPlot(t *testing.T) {
 		{plantedRun(5, 30*time.Second, 5, 0)},
 		{plantedRun(5, 30*time.Second, 5, 0), plantedRun(1, time.Minute, 1, 0), plantedRun(1, 5*time.Minute, 3, 0)},
 	} {
-		p, err := powerOf(records, false, isTime, "time")
+		p, err := powerOf(records, "power", false, isTime, "time")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,6 +190,12 @@ func TestAgreementTables(t *testing.T) {
 		emulated := timeOf("openssl-enc", "qemu-tcg", 30*ratio*ratio, 0.001, "costs")
 		r := runWith("agreement", "quick", round, timeOf("openssl-enc", "lxc", ratio, 0.01, "not-resolved"),
 			timeOf("dd-write", "lxc", 1, 0.04, "not-resolved"), emulated)
+		atOnce := timeOf("openssl-enc", "lxc", 1.017, 0.005, "not-resolved")
+		atOnce.Metric, atOnce.Primary, atOnce.Family = analyze.CPUTimeAtOnce, false, analyze.FamilyAtOnce
+		if round == 1 {
+			atOnce.Verdict = analyze.Costs
+		}
+		r.Run.Comparisons = append(r.Run.Comparisons, atOnce)
 		r.Run.Arms = []analyze.ArmResult{{Arm: "qemu-tcg", Workload: "openssl-enc", Emulated: true}}
 		r.Run.Sizes = []store.Size{{Workload: "openssl-enc", Size: size}}
 		return r
@@ -202,16 +210,18 @@ func TestAgreementTables(t *testing.T) {
 		"| time and other primary metrics | 2 | 6 | 2 of 6 (33.3 %) | 2 |",
 		"| emulated systems | 1 | 3 | 3 of 3 (100.0 %) | 2 |",
 		"| half-width, median (worst) | metric | goal | lxc |",
-		"| openssl-enc | time | ±2 % | ±1.0 % (1.0) |",
+		"| openssl-enc | time | ±5 % | ±1 % (1) |",
 		"| dd-write | time | ±5 % | ±4.1 % (4.1) |",
+		"| openssl-enc | cpu-time-at-once | ±0.7 % | ±0.5 % (0.5) |",
+		"| 1 | 2 | 1 | 1 | 0 |", // by CPU time; emulated systems do not count
+		"| 2 | 2 | 0 | 0 | 0 |",
 	)
 }
 
 func TestFill(t *testing.T) {
 	sections := []section{{"aa", "A", "| new |\n"}, {"power", "P", ""}}
 	const text = "# T\n\n<!-- aa -->\nold\n<!-- /aa -->\nmiddle\n\n<!-- power -->\n<!-- /power -->\nend\n"
-	const want = "# T\n\n<!-- aa -->\n\n| new |\n\n<!-- /aa -->\nmiddle\n\n<!-- power -->\n\nNot measured yet.\n\n" +
-		"<!-- /power -->\nend\n"
+	const want = "# T\n\n<!-- aa -->\n\n| new |\n\n<!-- /aa -->\nmiddle\n\n<!-- power -->\n<!-- /power -->\nend\n"
 	got, err := fill(text, sections)
 	if err != nil || got != want {
 		t.Errorf("%v\n%s", err, got)

@@ -99,6 +99,7 @@ func TestCampaigns(t *testing.T) {
 	for name, text := range map[string]string{
 		"aa":    aaCampaign("lxc", 1, 3, []workload{{"openssl-enc", 45}, {"sysbench-cpu", 0}}, 15*time.Second),
 		"power": powerCampaign(cell{5, 30 * time.Second}, 1),
+		"duets": (&session{part: duets}).share(powerCampaign(cell{0.25, 30 * time.Second}, 1)),
 	} {
 		c, err := campaign.Parse(name, []byte(text), campaign.Known{})
 		if err != nil {
@@ -109,6 +110,10 @@ func TestCampaigns(t *testing.T) {
 		case "aa":
 			if len(c.Arms) != 4 || c.Baseline != "first" || c.Workloads[0].Size != 45 || c.Budget != 15*time.Second {
 				t.Errorf("%+v", c)
+			}
+		case "duets":
+			if c.Duets != 80 || !strings.Contains(text, "47303965") {
+				t.Errorf("duets have %v:\n%s", c.Duets, text)
 			}
 		case "power":
 			less, _ := c.Flavor("less")

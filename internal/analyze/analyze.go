@@ -48,6 +48,7 @@ package analyze
 import (
 	"slices"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/stats"
@@ -324,8 +325,7 @@ func (a *analysis) split(c *comparison) (err error) {
 	c.DistinctGuests, c.Units, c.Scope, c.Coarse = c.est.guests, len(c.est.values), c.est.scope,
 		len(c.est.values) > 1 && c.est.coarse
 	c.tested = c.Units > 1
-	c.Ratio = stats.Interval{Estimate: c.est.values[0]}.Exp().Estimate // of the only unit
-	c.OverheadPercent = percent(c.est.values[0])
+	c.Estimate, c.OverheadPercent = claim.Alone(c.est.values[0]), claim.Percent(c.est.values[0]) // of the only unit
 	return nil
 }
 
@@ -360,14 +360,12 @@ func (a *analysis) fill(c *comparison, p stats.Placebo) error {
 	if err := c.est.interval(p, a.in.Alpha); err != nil {
 		return errorf("%s %s of %s: %w", c.Workload, c.Metric, c.Arm, err)
 	}
-	iv, means := c.est.Exp(), c.est.means.Exp()
-	c.Ratio, c.CILow, c.CIHigh, c.P = iv.Estimate, iv.Low, iv.High, iv.P
+	means := c.est.means.Exp()
 	c.MeanRatio, c.MeanLow, c.MeanHigh = means.Estimate, means.Low, means.High
-	c.OverheadPercent, c.FartherPercent = percent(c.est.Estimate), percent(c.est.farther())
+	c.Estimate = claim.Of(c.est.Interval)
+	c.OverheadPercent, c.FartherPercent = claim.Percent(c.est.Estimate), claim.FartherPercent(c.est.Interval)
 	c.StdErr, c.DF, c.Phi, c.Coarse = c.est.StdErr, c.est.DF, c.est.phi, c.est.coarse
 	var err error
-	if c.EquivalenceP, err = stats.EquivalenceP(c.est.Interval, a.in.Delta); err != nil {
-		return errorf("%w", err)
-	}
-	return nil
+	c.Test, err = a.rule().Test(c.est.Interval)
+	return err
 }

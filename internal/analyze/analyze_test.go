@@ -109,7 +109,7 @@ func TestFewPairs(t *testing.T) {
 		}
 		r := analyze(t, f)
 		c := r.find("time", "kvm")
-		if c.N != int(n) || c.Dropped != 10-int(n) || (c.Ratio > 0) != want.ratio || (c.CILow > 0) != want.interval ||
+		if c.N != int(n) || c.Dropped != 10-int(n) || (c.Ratio > 0) != want.ratio || (c.Interval != nil) != want.interval ||
 			c.Verdict != NotResolved {
 			t.Errorf("%d pairs: %+v", n, c)
 		}
@@ -238,7 +238,7 @@ func TestAnyValuesGiveJSON(t *testing.T) {
 			f.probes(name, kvm, func(int) float64 { return extremes[r.IntN(len(extremes))] })
 		}
 		for _, c := range analyze(t, f).Comparisons {
-			if c.CIHigh > 0 && (c.CILow > c.Ratio || c.CIHigh < c.Ratio) || c.P < 0 || c.P > c.PHolm {
+			if c.Interval != nil && (c.CILow > c.Ratio || c.CIHigh < c.Ratio) || c.P < 0 || c.P > c.PHolm {
 				t.Fatalf("%+v", c)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/tare-bench/tare/internal/claim"
 )
 
 // Answer is what a run says about one arm over all its workloads, by their primary
@@ -81,22 +83,22 @@ func (a *analysis) answer(arm int, class Family) Answer {
 
 // take puts a comparison into one of the lists.
 func (ans *Answer) take(c *comparison) {
-	claim := Claim{Workload: c.Workload, Metric: c.Metric, Percent: c.OverheadPercent, Ratio: c.Ratio}
-	if c.CIHigh > 0 && !c.Coarse {
-		claim.Low, claim.High = percent(c.est.Low), percent(c.est.High)
+	said := Claim{Workload: c.Workload, Metric: c.Metric, Percent: c.OverheadPercent, Ratio: c.Ratio}
+	if c.Interval != nil && !c.Coarse {
+		said.Low, said.High = claim.Percent(c.est.Low), claim.Percent(c.est.High)
 	}
 	switch c.Verdict {
 	case Costs:
-		ans.Costs = append(ans.Costs, claim)
+		ans.Costs = append(ans.Costs, said)
 	case Gains:
-		ans.Gains = append(ans.Gains, claim)
+		ans.Gains = append(ans.Gains, said)
 	case None:
 		if !slices.Contains(ans.None, c.Workload) {
 			ans.None = append(ans.None, c.Workload)
 		}
 		ans.NoneAtMostPercent = max(ans.NoneAtMostPercent, math.Abs(c.FartherPercent))
 	default:
-		ans.Open = append(ans.Open, claim)
+		ans.Open = append(ans.Open, said)
 	}
 	if c.Verdict == None || c.Verdict == NotResolved && !c.Coarse {
 		ans.AtMostPercent = max(ans.AtMostPercent, math.Abs(c.FartherPercent))

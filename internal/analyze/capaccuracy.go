@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/dataset"
 )
 
@@ -21,12 +22,9 @@ type CapAccuracy struct {
 	Against   string `json:"against"`
 	Reference string `json:"reference_flavor"`
 
-	N     int     `json:"n"` // blocks that have both
-	Ideal float64 `json:"ideal"`
-	Ratio float64 `json:"ratio"` // a geometric mean, paired by block
-	// CILow and CIHigh are absent with one block.
-	CILow  float64 `json:"ci_low,omitzero"`
-	CIHigh float64 `json:"ci_high,omitzero"`
+	N              int     `json:"n"` // blocks that have both
+	Ideal          float64 `json:"ideal"`
+	claim.Estimate         // a geometric mean, paired by block; the interval is absent with one block
 }
 
 // side is the guests of one flavor in one arm.
@@ -63,14 +61,13 @@ func (a *analysis) capAccuracy() ([]CapAccuracy, error) {
 				c := CapAccuracy{
 					Workload: m.Workload, Metric: m.Name, System: arm.System, Scenario: arm.Scenario, Arm: arm.Name, Flavor: s.flavor,
 					Against: a.in.Arms[most.arm].Name, Reference: most.flavor, N: len(rows), Ideal: most.share / s.share,
-					Ratio: 1 + percent(est.values[0])/100,
+					Estimate: claim.Alone(est.values[0]),
 				}
 				if len(est.values) > 1 {
 					if err := est.interval(a.placebo(a.groupOf(s.arm, FamilyPrimary)), a.in.Alpha); err != nil {
 						return nil, errorf("cap accuracy of %s: %w", arm.Name, err)
 					}
-					iv := est.Exp()
-					c.Ratio, c.CILow, c.CIHigh = iv.Estimate, iv.Low, iv.High
+					c.Estimate = claim.Of(est.Interval)
 				}
 				out = append(out, c)
 			}

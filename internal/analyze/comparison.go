@@ -3,6 +3,7 @@ package analyze
 import (
 	"slices"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/dataset"
 )
 
@@ -36,7 +37,7 @@ func (a *analysis) compare(metric, arm int, base string, control bool) *comparis
 func unresolved(m dataset.Metric, arm string) Comparison {
 	return Comparison{
 		Workload: m.Workload, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary, Arm: arm,
-		P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1, Verdict: NotResolved, Findings: []string{},
+		Test: claim.Untested(), Phi: 1, Verdict: NotResolved, Findings: []string{},
 	}
 }
 
@@ -129,4 +130,13 @@ func (a *analysis) dropped(c *comparison, x, y column) (n int) {
 		}
 	}
 	return n
+}
+
+// pointers to the elements of a list, which Adjust changes.
+func pointers[T any](list []T) []*T {
+	out := make([]*T, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
 }

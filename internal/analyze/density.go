@@ -74,10 +74,10 @@ func (a *analysis) density(all []Isolation) []Density {
 				broke = BrokeMemory
 			case i.Lost > 0:
 				broke = BrokeLost
-			case k.slowdown > 0 && i.CILow > k.slowdown:
+			case k.slowdown > 0 && i.Above(k.slowdown):
 				broke = BrokeSlowdown
 			}
-			within := k.slowdown == 0 || i.CIHigh > 0 && i.CIHigh <= k.slowdown
+			within := k.slowdown == 0 || i.Interval != nil && i.CIHigh <= k.slowdown
 			if fit = fit && broke == "" && within; fit {
 				d.Fits = i.Guests
 			}

@@ -3,6 +3,7 @@ package analyze
 import (
 	"math"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -69,7 +70,7 @@ func (a *analysis) trialSpread() ([]TrialSpread, error) {
 			if err != nil {
 				return nil, errorf("spread of trials: %w", err)
 			}
-			out = append(out, TrialSpread{m.Workload, m.Name, scenario, percent(q), len(d)})
+			out = append(out, TrialSpread{m.Workload, m.Name, scenario, claim.Percent(q), len(d)})
 		}
 	}
 	return out, nil

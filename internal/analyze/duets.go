@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/stats"
 )
@@ -49,7 +50,6 @@ func (a *analysis) overrule() error {
 		iv         stats.Interval
 	}
 	var pairs []pair
-	var p []float64
 	for _, c := range a.comparisons {
 		if c.class != FamilyAtOnce || c.Control || !a.testable(c) {
 			continue
@@ -65,11 +65,11 @@ func (a *analysis) overrule() error {
 		if err != nil {
 			return errorf("%s %s of %s: %w", c.Workload, c.Metric, c.Arm, err)
 		}
-		pairs, p = append(pairs, pair{c, s, iv}), append(p, iv.P)
+		pairs = append(pairs, pair{c, s, iv})
 	}
-	adjusted, err := stats.Holm(p)
+	adjusted, err := claim.Adjusted(pairs, func(p pair) float64 { return p.iv.P })
 	if err != nil {
-		return errorf("%w", err)
+		return err
 	}
 	for i, of := range pairs {
 		if adjusted[i] >= findingAlpha {
@@ -78,7 +78,7 @@ func (a *analysis) overrule() error {
 		of.duet.Verdict, of.duet.Overruled = NotResolved, true
 		f := of.duet.about("at once with the others it costs %s, alone %s of CPU time: the difference of %+.3g %% "+
 			"(%+.3g … %+.3g %%) is not chance (p = %.2g); the figure alone counts", a.interval(of.duet), a.interval(of.solo),
-			percent(of.iv.Estimate), percent(of.iv.Low), percent(of.iv.High), adjusted[i])
+			claim.Percent(of.iv.Estimate), claim.Percent(of.iv.Low), claim.Percent(of.iv.High), adjusted[i])
 		f.Score = math.Abs(of.iv.Estimate)
 		a.overruled = append(a.overruled, f)
 	}

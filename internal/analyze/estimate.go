@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/tare-bench/tare/internal/stats"
 )
@@ -114,19 +113,5 @@ func (e *estimate) interval(p stats.Placebo, alpha float64) (err error) {
 
 // half is the half-width of the interval.
 func (e *estimate) half() float64 { return e.High/2 - e.Low/2 }
-
-// farther is the end of the interval that is farther from 0 in percent, not on
-// the logarithmic scale: of -40 … +55 % the upper one, which bounds both.
-func (e *estimate) farther() float64 {
-	if math.Abs(percent(e.Low)) > math.Abs(percent(e.High)) {
-		return e.Low
-	}
-	return e.High
-}
-
-// percent turns a ln ratio into an overhead in percent; it is never infinite.
-func percent(ln float64) float64 {
-	return min(100*math.Expm1(ln), math.MaxFloat64)
-}
 
 func errorf(format string, args ...any) error { return fmt.Errorf("analyze: "+format, args...) }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/tare-bench/tare/internal/stats"
+	"github.com/tare-bench/tare/internal/claim"
 )
 
 // primaryFirst is a score that puts primary metrics first.
@@ -91,13 +91,12 @@ func findFewBoots(a *analysis) (out []Finding) {
 // for the difference, and the finding is only information.
 func findGuestsDiffer(a *analysis) (out []Finding) {
 	var of []*comparison
-	var p []float64
 	for _, c := range a.comparisons {
 		if !c.Control && c.tested {
-			of, p = append(of, c), append(p, c.est.differP)
+			of = append(of, c)
 		}
 	}
-	adjusted, err := stats.Holm(p)
+	adjusted, err := claim.Adjusted(of, func(c *comparison) float64 { return c.est.differP })
 	if err != nil {
 		return nil // p-values are within 0..1
 	}

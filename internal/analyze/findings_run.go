@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -19,10 +20,9 @@ type steadied struct {
 // of all arms, which do not contain them.
 func findUnsteady(a *analysis) (out []Finding) {
 	var tested []steadied
-	var p []float64
 	test := func(c *comparison, base bool, x []float64) {
 		if s, err := stats.Steady(x); err == nil { // otherwise the series is too short
-			tested, p = append(tested, steadied{c, base, s}), append(p, s.P)
+			tested = append(tested, steadied{c, base, s})
 		}
 	}
 	seen := map[metricOf]bool{}
@@ -38,7 +38,7 @@ func findUnsteady(a *analysis) (out []Finding) {
 			test(c, false, c.est.course)
 		}
 	}
-	adjusted, err := stats.Holm(p)
+	adjusted, err := claim.Adjusted(tested, func(t steadied) float64 { return t.s.P })
 	if err != nil {
 		return nil // p-values of Steady are within 0..1
 	}
@@ -58,7 +58,7 @@ func (t steadied) finding() Finding {
 	f := Finding{Workload: c.Workload, Metric: c.Metric, Arm: c.Baseline,
 		Score: math.Abs(math.Log(math.Abs(s.After / s.Before)))}
 	if !t.base {
-		what, unit, from, to = "the overhead of "+c.Arm, " %", percent(s.Before), percent(s.After)
+		what, unit, from, to = "the overhead of "+c.Arm, " %", claim.Percent(s.Before), claim.Percent(s.After)
 		count, after = fmt.Sprintf("%d %s", s.N, map[bool]string{true: "blocks", false: "guests"}[c.DistinctGuests == 1]),
 			"; the other arms did not change, so its cost is a mean over both states"
 		f.Arm, f.Score = c.Arm, math.Abs(s.After-s.Before)

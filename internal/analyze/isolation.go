@@ -122,7 +122,8 @@ func (a *analysis) besideNative(iso *Isolation, metric int, arm dataset.Arm, own
 	if native == nil || native.N == 0 {
 		return nil
 	}
-	iso.NativeArm, iso.Native, iso.NativeLow, iso.NativeHigh = base, native.Ratio, native.CILow, native.CIHigh
+	iso.NativeArm, iso.Native = base, native.Ratio
+	iso.NativeLow, iso.NativeHigh = native.Ends()
 	return a.excess(iso, metric, own, native)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
@@ -193,8 +194,8 @@ func TestCapAccuracy(t *testing.T) {
 		t.Fatalf("%+v, %v", r.CapAccuracy, err)
 	}
 	for i, want := range []CapAccuracy{
-		{System: "native", Scenario: "mixed", Arm: "native", Against: "native", Ratio: 4.1},
-		{System: "lxc", Scenario: "solo", Arm: "lxc-quarter", Against: "lxc", Ratio: 3.9},
+		{System: "native", Scenario: "mixed", Arm: "native", Against: "native", Estimate: claim.Between(4.1, 0, 0)},
+		{System: "lxc", Scenario: "solo", Arm: "lxc-quarter", Against: "lxc", Estimate: claim.Between(3.9, 0, 0)},
 	} {
 		got := r.CapAccuracy[i]
 		if got.System != want.System || got.Scenario != want.Scenario || got.Arm != want.Arm || got.Against != want.Against ||

@@ -342,7 +342,8 @@ func (i *Isolation) p99(all []latency) {
 	for _, l := range all {
 		if c := l.comparison; l.Percentile == 0.99 && c.Family == FamilyIsolation && c.Arm == i.Arm &&
 			c.Workload == i.Workload {
-			i.P99, i.P99Low, i.P99High, i.P99Verdict = c.Ratio, c.CILow, c.CIHigh, c.Verdict
+			i.P99, i.P99Verdict = c.Ratio, c.Verdict
+			i.P99Low, i.P99High = c.Ends()
 		}
 	}
 }

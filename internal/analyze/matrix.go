@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/stats"
 )
@@ -40,15 +41,13 @@ type IsolationCell struct {
 // baseline in the same blocks, turned so that more is worse. The interval holds for the largest of them all
 // (stats.Largest).
 type Excess struct {
-	Workload  string  `json:"workload"` // with the largest estimate
-	Metric    string  `json:"metric"`
-	Workloads int     `json:"workloads"` // that were compared; the interval is adjusted for their number
-	Ratio     float64 `json:"ratio"`
-	Low       float64 `json:"ci_low"`
-	High      float64 `json:"ci_high"`
-	P         float64 `json:"p_value"`
-	PHolm     float64 `json:"p_holm"` // among the cells of the matrix
-	Verdict   Verdict `json:"verdict"`
+	Workload  string `json:"workload"` // with the largest estimate
+	Metric    string `json:"metric"`
+	Workloads int    `json:"workloads"` // that were compared; the interval is adjusted for their number
+	claim.Estimate
+	P       float64 `json:"p_value"`
+	PHolm   float64 `json:"p_holm"` // among the cells of the matrix
+	Verdict Verdict `json:"verdict"`
 	// Units is the number of independent values of that workload, and Scope says what
 	// they are.
 	Units int   `json:"units"`
@@ -150,10 +149,9 @@ func (a *analysis) worst(arm int, by func(metric, arm int, alpha float64) (e exc
 	if err != nil {
 		return nil, nil, errorf("isolation of %s: %w", a.in.Arms[arm].Name, err)
 	}
-	iv = iv.Exp()
 	e := all[at]
-	return &Excess{Workload: e.workload, Metric: e.metric, Workloads: len(known), Ratio: iv.Estimate, Low: iv.Low,
-		High: iv.High, P: iv.P, PHolm: 1, Verdict: NotResolved, Units: len(e.values), Scope: e.scope}, missing, nil
+	return &Excess{Workload: e.workload, Metric: e.metric, Workloads: len(known), Estimate: claim.Of(iv), P: iv.P,
+		PHolm: 1, Verdict: NotResolved, Units: len(e.values), Scope: e.scope}, missing, nil
 }
 
 // excessByTime estimates the excess of an arm by a primary metric. Without a workload in it, the arm does not run it.
@@ -244,25 +242,19 @@ func (a *analysis) excessByP99(metric, arm int, alpha float64) (e excessEstimate
 // claimCells adjusts the p-values of the cells for their number, and says what may be claimed. Cells of emulated arms
 // and cells whose neighbours did not work are no part of it.
 func (a *analysis) claimCells(cells []IsolationCell, of func(IsolationCell) *Excess) error {
-	var tested []*Excess
-	var p []float64
+	var tested []claim.Hypothesis
+	var cell []*Excess
 	for _, c := range cells {
 		if e := of(c); e != nil && !c.Emulated && len(c.Idle) == 0 {
-			tested, p = append(tested, e), append(p, e.P)
+			t := claim.Untested()
+			t.P = e.P
+			cell = append(cell, e)
+			tested = append(tested, claim.Hypothesis{Estimate: e.Estimate, Test: &t, Verdict: &e.Verdict, NoNone: true})
 		}
 	}
-	adjusted, err := stats.Holm(p)
-	if err != nil {
-		return errorf("isolation matrix: %w", err)
+	err := a.rule().Judge(tested)
+	for i, e := range cell {
+		e.PHolm = tested[i].PHolm
 	}
-	for i, e := range tested {
-		switch e.PHolm = adjusted[i]; {
-		case e.PHolm >= a.in.Alpha:
-		case e.Low > 1:
-			e.Verdict = Costs
-		case e.High < 1:
-			e.Verdict = Gains
-		}
-	}
-	return nil
+	return err
 }

@@ -102,17 +102,17 @@ func TestIsolationMatrix(t *testing.T) {
 	if e := c.Excess; c.Alone != "kvm" || c.NativeArm != "native@disk" || c.Scenario != "disk" ||
 		!slices.Equal(c.Neighbours, []string{"disk"}) || c.Trials != 96 || c.Lost != 0 || c.P99 != nil ||
 		c.Missing != nil || e.Workload != "b" || e.Workloads != 3 || e.Verdict != Costs ||
-		!near(e.Ratio, 1.3, 0.05) || e.Low > 1.3 || e.High < 1.3 || e.Low < 1.15 || e.Units != 8 ||
+		!near(e.Ratio, 1.3, 0.05) || e.CILow > 1.3 || e.CIHigh < 1.3 || e.CILow < 1.15 || e.Units != 8 ||
 		e.Scope != ScopeGuests {
 		t.Errorf("%+v: %+v", c, e)
 	}
 	// The interval of a single workload is narrower.
 	one := r.isolationOf(t, "kvm@disk", "time")
-	if one.Workload != "a" || one.ExcessHigh-one.ExcessLow >= c.Excess.High-1.05 {
+	if one.Workload != "a" || one.ExcessHigh-one.ExcessLow >= c.Excess.CIHigh-1.05 {
 		t.Errorf("%+v", one)
 	}
 	for _, arm := range []string{"lxc@disk", "lxc@cpu", "kvm@cpu"} {
-		if e := r.cell(arm).Excess; e.Verdict != NotResolved || e.Low > 1 || e.High < 1 {
+		if e := r.cell(arm).Excess; e.Verdict != NotResolved || e.CILow > 1 || e.CIHigh < 1 {
 			t.Errorf("%s: %+v", arm, e)
 		}
 	}
@@ -142,7 +142,7 @@ func TestSimMatrix(t *testing.T) {
 			} else {
 				claimed = claimed || c.Excess.Verdict != NotResolved
 			}
-			if c.Excess.Low <= truth && truth <= c.Excess.High {
+			if c.Excess.CILow <= truth && truth <= c.Excess.CIHigh {
 				covers[c.Arm]++
 			}
 		}
@@ -177,7 +177,7 @@ func besideNoise(seed uint64, n int, share float64) dataset.Set {
 // TestMatrixByP99: a neighbour that delays one request in fifty hardly shows in the mean time, and in p99 by a lot.
 func TestMatrixByP99(t *testing.T) {
 	r := analyzed(t, besideNoise(7, 600, 0.02))
-	if c := r.cell("kvm@noisy"); c == nil || c.P99 == nil || c.P99.Low < 20 || c.P99.Verdict != Costs ||
+	if c := r.cell("kvm@noisy"); c == nil || c.P99 == nil || c.P99.CILow < 20 || c.P99.Verdict != Costs ||
 		c.P99.Workloads != 1 || c.P99.Metric != "latency" {
 		t.Errorf("%+v", c)
 	}
@@ -199,7 +199,7 @@ func TestSimMatrixByP99(t *testing.T) {
 	covers, wrong := 0, 0
 	for seed := range uint64(runs) {
 		r := analyzed(t, besideNoise(200+seed, 300, 0))
-		if e := r.cell("lxc@noisy").P99; e.Low <= 1.2 && 1.2 <= e.High {
+		if e := r.cell("lxc@noisy").P99; e.CILow <= 1.2 && 1.2 <= e.CIHigh {
 			covers++
 		}
 		if r.cell("kvm@noisy").P99.Verdict != NotResolved {

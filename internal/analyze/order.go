@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -34,7 +35,6 @@ type Thaw struct {
 // group does.
 func (a *analysis) positions() ([]Position, error) {
 	out := []Position{}
-	var p []float64
 	for mi, m := range a.in.Metrics {
 		if !m.Primary {
 			continue
@@ -44,18 +44,11 @@ func (a *analysis) positions() ([]Position, error) {
 			return nil, errorf("positions in %s: %w", m.Workload, err)
 		}
 		if ok {
-			out, p = append(out, Position{m.Workload, m.Name, percent(iv.Estimate), percent(iv.Low), percent(iv.High), iv.P, 1}),
-				append(p, iv.P)
+			out = append(out, Position{m.Workload, m.Name, claim.Percent(iv.Estimate), claim.Percent(iv.Low),
+				claim.Percent(iv.High), iv.P, 1})
 		}
 	}
-	adjusted, err := stats.Holm(p)
-	if err != nil {
-		return nil, errorf("positions: %w", err)
-	}
-	for i := range out {
-		out[i].PHolm = adjusted[i]
-	}
-	return out, nil
+	return out, claim.Adjust(pointers(out), func(p *Position) (from, to *float64) { return &p.P, &p.PHolm })
 }
 
 // placed is a trial of a group by its place, as ln of its cost over what its arm
@@ -145,7 +138,8 @@ func (a *analysis) thaws() ([]Thaw, error) {
 			return nil, errorf("thaws of %s: %w", arm.Name, err)
 		}
 		if ok {
-			out = append(out, Thaw{arm.Name, arm.System, len(d), percent(iv.Estimate), percent(iv.Low), percent(iv.High)})
+			out = append(out, Thaw{arm.Name, arm.System, len(d), claim.Percent(iv.Estimate), claim.Percent(iv.Low),
+				claim.Percent(iv.High)})
 		}
 	}
 	return out, nil

@@ -12,7 +12,7 @@ import (
 func RankIsolation(all []Isolation) []Ranking {
 	type key struct{ workload, metric, scenario string }
 	known := slices.DeleteFunc(slices.Clone(all), func(i Isolation) bool {
-		return !i.Primary || i.Family == FamilyEmulated || i.Lost > 0 || i.CILow == 0 || i.Coarse
+		return !i.Primary || i.Family == FamilyEmulated || i.Lost > 0 || i.Interval == nil || i.Coarse
 	})
 	var out []Ranking
 	for k, list := range grouped(known, func(i Isolation) key { return key{i.Workload, i.Metric, i.Scenario} }) {
@@ -21,7 +21,7 @@ func RankIsolation(all []Isolation) []Ranking {
 		}
 		slices.SortStableFunc(list, func(a, b Isolation) int { return cmp.Compare(a.Ratio, b.Ratio) })
 		out = append(out, Ranking{Workload: k.workload, Metric: k.metric, Scenario: k.scenario, Places: places(list,
-			func(i int) bool { return list[i-1].CIHigh < list[i].CILow },
+			func(i int) bool { return list[i-1].Below(list[i].CILow) },
 			func(i Isolation) string { return i.Baseline })})
 	}
 	return out

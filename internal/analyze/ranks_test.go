@@ -3,12 +3,14 @@ package analyze
 import (
 	"reflect"
 	"testing"
+
+	"github.com/tare-bench/tare/internal/claim"
 )
 
 func TestRankIsolation(t *testing.T) {
 	of := func(arm string, ratio, low, high float64) Isolation {
 		return Isolation{Comparison: Comparison{Workload: "cpu", Metric: "time", Primary: true, Arm: arm + "@noisy",
-			Baseline: arm, Ratio: ratio, CILow: low, CIHigh: high}, Scenario: "noisy"}
+			Baseline: arm, Estimate: claim.Between(ratio, low, high)}, Scenario: "noisy"}
 	}
 	died, tcg, once := of("gvisor", 1.5, 1.4, 1.6), of("qemu-tcg", 1.4, 1.3, 1.5), of("kvm", 1.2, 0, 0)
 	died.Lost = 1

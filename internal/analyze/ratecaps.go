@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/stats"
 )
@@ -38,11 +39,8 @@ type RateCap struct {
 	Limit    float64 `json:"limit"` // in Unit
 	Unit     string  `json:"unit"`  // B/s, 1/s or bit/s
 
-	N     int     `json:"n"`     // blocks
-	Ratio float64 `json:"ratio"` // achieved over stated, a geometric mean
-	// CILow and CIHigh are absent with one unit.
-	CILow  float64 `json:"ci_low,omitzero"`
-	CIHigh float64 `json:"ci_high,omitzero"`
+	N              int `json:"n"` // blocks
+	claim.Estimate     // achieved over stated, a geometric mean; the interval is absent with one unit
 	// Peak is what they got of it in the second in which they got most, a geometric mean over trials; 0: not known.
 	Peak     float64 `json:"peak,omitzero"`
 	PeakLow  float64 `json:"peak_low,omitzero"`
@@ -155,16 +153,17 @@ func (a *analysis) addRateCaps(out []RateCap, kind rateCap, workload, metric str
 // estimate fills in the ratios of what was got to the cap, with intervals if there are several units. peaks may be
 // empty.
 func (c *RateCap) estimate(values, peaks series, alpha float64) (err error) {
-	if c.N, c.Ratio, c.CILow, c.CIHigh, err = ratioTo(c.Limit, values, alpha); err != nil || len(peaks) == 0 ||
-		!peaks.positive() {
+	if c.N, c.Estimate, err = ratioTo(c.Limit, values, alpha); err != nil || len(peaks) == 0 || !peaks.positive() {
 		return err
 	}
-	_, c.Peak, c.PeakLow, c.PeakHigh, err = ratioTo(c.Limit, peaks, alpha)
+	_, peak, err := ratioTo(c.Limit, peaks, alpha)
+	c.Peak = peak.Ratio
+	c.PeakLow, c.PeakHigh = peak.Ends()
 	return err
 }
 
-// ratioTo is the geometric mean of the values of n blocks over a limit; low and high are 0 with one unit.
-func ratioTo(limit float64, values series, alpha float64) (n int, ratio, low, high float64, err error) {
+// ratioTo is the geometric mean of the values of n blocks over a limit, without an interval with one unit.
+func ratioTo(limit float64, values series, alpha float64) (n int, of claim.Estimate, err error) {
 	x := column{values.logMeans(), []series{values}}
 	rows := make([]row, len(x.logs))
 	for i, p := range x.logs {
@@ -172,17 +171,14 @@ func ratioTo(limit float64, values series, alpha float64) (n int, ratio, low, hi
 	}
 	est, err := estimateRows(rows, x)
 	if err != nil {
-		return 0, 0, 0, 0, err
+		return 0, of, err
 	}
 	if len(est.values) < 2 {
-		return len(rows), 1 + percent(mean(est.values))/100, 0, 0, nil
+		return len(rows), claim.Alone(mean(est.values)), nil
 	}
 	// There is no placebo for a ratio to a stated number.
-	if err := est.interval(stats.NewPlacebo(nil), alpha); err != nil {
-		return 0, 0, 0, 0, err
-	}
-	iv := est.Exp()
-	return len(rows), iv.Estimate, iv.Low, iv.High, nil
+	err = est.interval(stats.NewPlacebo(nil), alpha)
+	return len(rows), claim.Of(est.Interval), err
 }
 
 // capNames are the words for caps in findings.
@@ -192,8 +188,8 @@ var capNames = map[string]string{
 }
 
 // leaks, and misses, report that the guest surely got more, or less, than its cap, which the workload tested.
-func (c RateCap) leaks() bool  { return !c.Untested && c.CILow > 1+capHolds }
-func (c RateCap) misses() bool { return !c.Untested && c.CIHigh > 0 && c.CIHigh < capReached }
+func (c RateCap) leaks() bool  { return !c.Untested && c.Above(1+capHolds) }
+func (c RateCap) misses() bool { return !c.Untested && c.Below(capReached) }
 
 func findCapLeaks(a *analysis) (out []Finding) {
 	for _, c := range a.result.RateCaps {
@@ -228,8 +224,10 @@ func findCapNotReached(a *analysis) (out []Finding) {
 // findCapNoise finds caps for which the run cannot tell whether they hold.
 func findCapNoise(a *analysis) (out []Finding) {
 	for _, c := range a.result.RateCaps {
-		wide := c.CIHigh > (1+capNoise)*c.Ratio || c.CILow < (1-capNoise)*c.Ratio
-		if !c.Untested && c.CIHigh > 0 && wide && !c.leaks() && !c.misses() {
+		if c.Untested || c.Interval == nil || c.leaks() || c.misses() {
+			continue
+		}
+		if c.CIHigh > (1+capNoise)*c.Ratio || c.CILow < (1-capNoise)*c.Ratio {
 			out = append(out, c.finding("%s at %.3g times the cap of its flavor, but the interval is %.3g … %.3g: "+
 				"noise hides whether the cap holds"))
 		}

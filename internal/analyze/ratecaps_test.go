@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/model"
 )
@@ -35,7 +36,8 @@ func TestRateCaps(t *testing.T) {
 	if err != nil || len(r.RateCaps) != 2 {
 		t.Fatalf("%+v, %v", r.RateCaps, err)
 	}
-	for i, want := range []RateCap{{Arm: "native@pair", Ratio: 0.951}, {Arm: "lxc@pair", Ratio: 3.003}} {
+	for i, want := range []RateCap{{Arm: "native@pair", Estimate: claim.Between(0.951, 0, 0)},
+		{Arm: "lxc@pair", Estimate: claim.Between(3.003, 0, 0)}} {
 		got := r.RateCaps[i]
 		if got.Arm != want.Arm || got.Cap != "net" || got.Metric != "bandwidth" || got.Limit != 100e6 ||
 			got.Unit != "bit/s" || got.N != 6 || !near(got.Ratio, want.Ratio, 1e-3) ||

@@ -1,6 +1,9 @@
 package analyze
 
-import "github.com/tare-bench/tare/internal/model"
+import (
+	"github.com/tare-bench/tare/internal/claim"
+	"github.com/tare-bench/tare/internal/model"
+)
 
 // Result is what a report shows. It holds no NaN and no infinity.
 type Result struct {
@@ -58,29 +61,25 @@ type Attack struct {
 	Held model.Held `json:"held"`
 }
 
-// Verdict is what may be said about a comparison.
-type Verdict string
+// Verdict is what may be said about a comparison: see claim.Verdict. Costs and Gains need a control with 4 units or
+// more, and None at least 5 units (or 8 batches).
+type Verdict = claim.Verdict
 
+// The verdicts of package claim.
 const (
-	// Costs and Gains: there is a control with 4 units or more, and p is below α
-	// after Holm's correction, so that the interval excludes 1.
-	Costs Verdict = "costs"
-	Gains Verdict = "gains"
-	// None: there is no claim of a cost or gain, the interval lies within ± delta, and
-	// after Holm's correction the two one-sided tests agree, with at least 5 units (or 8
-	// batches).
-	None Verdict = "none-within-delta"
-	// NotResolved: anything else. It is no evidence of equality.
-	NotResolved Verdict = "not-resolved"
+	Costs       = claim.Costs
+	Gains       = claim.Gains
+	None        = claim.None
+	NotResolved = claim.NotResolved
 )
 
-// Family is a group of hypotheses whose p-values are adjusted together: the claims that a
-// report makes under one heading.
-type Family string
+// Family is a group of hypotheses: see claim.Family.
+type Family = claim.Family
 
 // The families. Primary has the primary metrics of arms that are not emulated, in the first scenario; CPUTime has
 // their CPU time, AtOnce their CPU time in duets, Energy their energy, Secondary their other metrics, and Tails the
-// percentiles of single latencies. Beside has costs in the other scenarios, against the baseline there.
+// percentiles of single latencies. Beside has costs in the other scenarios, against the baseline there. Baseline has
+// changes of the baselines' own figures, which comparisons of runs and of fleets add.
 const (
 	FamilyPrimary   Family = "primary"
 	FamilyCPUTime   Family = "cpu-time"
@@ -92,6 +91,7 @@ const (
 	FamilyEmulated  Family = "emulated"
 	FamilyIsolation Family = "isolation"
 	FamilyControl   Family = "control"
+	FamilyBaseline  Family = "baseline"
 )
 
 // Scope is what an interval holds for.
@@ -140,14 +140,12 @@ type Comparison struct {
 	// Coarse: the metric's step is coarser than its noise; nothing is claimed.
 	Coarse bool `json:"coarse,omitempty"`
 
-	// Ratio is what the arm costs as a multiple of the baseline: above 1 always means
+	// Estimate is what the arm costs as a multiple of the baseline: above 1 always means
 	// "costs more". For better=lower it is arm/baseline, for better=higher baseline/arm
 	// (80 % of the throughput is a ratio of 1.25). It describes the typical trial
 	// (Huber's location of the logarithms), with a 1-alpha interval. It is absent (0)
-	// without pairs; the interval is absent with only one unit.
-	Ratio  float64 `json:"ratio,omitzero"`
-	CILow  float64 `json:"ci_low,omitzero"`
-	CIHigh float64 `json:"ci_high,omitzero"`
+	// without pairs; the interval is absent (nil) with only one unit.
+	claim.Estimate
 	// OverheadPercent is 100*(Ratio-1): positive always means "costs more".
 	OverheadPercent float64 `json:"overhead_percent"`
 	// FartherPercent is the end of the interval that is farther from 0, with its
@@ -174,13 +172,8 @@ type Comparison struct {
 	// mean must not be quoted alone. This does not affect the comparison.
 	Wide bool `json:"wide,omitempty"`
 
-	P     float64 `json:"p_value"`
-	PHolm float64 `json:"p_holm"` // among its family
-	// EquivalenceP is the larger of both one-sided p-values of "beyond ± delta"
-	// (TOST), and EquivalencePHolm is adjusted among the same family.
-	EquivalenceP     float64 `json:"equivalence_p"`
-	EquivalencePHolm float64 `json:"equivalence_p_holm"`
-	Verdict          Verdict `json:"verdict"`
+	claim.Test
+	Verdict Verdict `json:"verdict"`
 	// Overruled: it is of duets, and trials alone say another cost, which counts.
 	Overruled bool `json:"overruled,omitempty"`
 	// Findings are the ids of the findings that concern this comparison.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -142,17 +143,11 @@ func (a *analysis) tails() ([]Tail, error) {
 		}
 		out, alike = append(out, tail), append(alike, same)
 	}
-	p := make([]float64, len(out))
-	for i, t := range out {
-		p[i] = t.P
-	}
-	adjusted, err := stats.Holm(p)
-	if err != nil {
-		return nil, errorf("tails: %w", err)
+	if err := claim.Adjust(pointers(out), func(t *Tail) (p, to *float64) { return &t.P, &t.PHolm }); err != nil {
+		return nil, err
 	}
 	for i := range out {
 		t := &out[i]
-		t.PHolm = adjusted[i]
 		t.More = alike[i] && t.PHolm < findingAlpha && t.Difference > 0
 	}
 	return out, nil

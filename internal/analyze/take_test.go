@@ -4,27 +4,16 @@ import (
 	"math"
 	"testing"
 
-	"github.com/tare-bench/tare/internal/stats"
+	"github.com/tare-bench/tare/internal/claim"
 )
-
-// TestFarther: the end that an answer gives bounds the whole interval in percent.
-func TestFarther(t *testing.T) {
-	for _, test := range []struct{ low, high, want float64 }{{-41.6, 54.8, 54.8}, {-41.6, 30, -41.6}, {-8, -2, -8},
-		{1, 3, 3}} {
-		e := &estimate{Interval: stats.Interval{Low: math.Log1p(test.low / 100), High: math.Log1p(test.high / 100)}}
-		if got := percent(e.farther()); math.Abs(got-test.want) > 1e-9 {
-			t.Errorf("of %v … %v %%: %v", test.low, test.high, got)
-		}
-	}
-}
 
 // TestTake: each comparison is in one list, and what bounds the lists is the
 // farthest end in them; one that is too coarse has no interval.
 func TestTake(t *testing.T) {
 	ans := Answer{}
 	add := func(workload string, v Verdict, far float64, coarse bool) {
-		c := &comparison{Comparison: Comparison{Workload: workload, Verdict: v, FartherPercent: far, Ratio: 1, CILow: 0.9,
-			CIHigh: 1.1, Coarse: coarse, Scope: ScopeGuests}}
+		c := &comparison{Comparison: Comparison{Workload: workload, Verdict: v, FartherPercent: far,
+			Estimate: claim.Between(1, 0.9, 1.1), Coarse: coarse, Scope: ScopeGuests}}
 		c.est.Low, c.est.High = math.Log(0.9), math.Log(1.1)
 		ans.take(c)
 	}

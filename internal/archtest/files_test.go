@@ -144,7 +144,7 @@ func TestNoClockNoChance(t *testing.T) {
 		"math/rand/v2": {"Int", "IntN", "Int64", "Int64N", "Uint32", "Uint64", "Uint64N", "Float64", "Float32", "Perm",
 			"Shuffle", "N", "NormFloat64", "ExpFloat64"},
 	}
-	for _, room := range []string{"plan", "stats", "analyze"} {
+	for _, room := range []string{"plan", "stats", "claim", "analyze"} {
 		for _, s := range sources(t, "internal/"+room) {
 			names := map[string][]string{}
 			for _, imp := range s.file.Imports {

@@ -59,25 +59,26 @@ var rooms = []struct {
 	{"store/crash", nil, "crash is a disk for tests; it knows SQLite and nothing of runs"},
 	{"store/storetest", nil, "storetest makes hostile run files of given ones; it knows their tables alone"},
 	{"stats", nil, "stats is arithmetic alone"},
+	{"claim", []string{"stats"},
+		"claim decides what may be said of an estimate: it does not know where estimates come from"},
 	{"dataset", []string{"store", "campaign", "histogram"},
 		"a data set is what was measured; it does not know what is claimed of it"},
-	{"analyze", []string{"dataset", "histogram", "store", "stats"},
+	{"analyze", []string{"claim", "dataset", "histogram", "store", "stats"},
 		"analyze reads a data set: it never imports system, run, or what shows its results"},
 	{"paper", []string{"strict", "nearest", "campaign", "workload", "workload/builtin", "dataset", "analyze", "report"},
 		"paper holds published figures, and shows what analyze found beside them: it makes no runs and opens none"},
-	{"report", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "nearest"},
+	{"report", []string{"analyze", "claim", "dataset", "store", "stats", "plan", "campaign", "host", "nearest"},
 		"report shows what analyze found: it never imports system, nor run"},
 
-	{"report/page", []string{"analyze", "dataset", "store", "stats", "plan", "campaign", "host", "host/doctor", "nearest",
-		"report",
-		"fleet"},
+	{"report/page", []string{"analyze", "claim", "dataset", "store", "stats", "plan", "campaign", "host", "host/doctor",
+		"nearest", "report", "fleet"},
 		"a page shows what analyze found: it never imports system, nor run"},
-	{"report/reporttest", []string{"analyze"}, "reporttest has a result for tests of whatever shows one"},
+	{"report/reporttest", []string{"analyze", "claim"}, "reporttest has a result for tests of whatever shows one"},
 	{"report/page/pagetest", nil, "pagetest opens pages, and does not know what is on them"},
-	{"compare", []string{"analyze", "dataset", "store", "stats", "campaign", "host", "report", "workload",
+	{"compare", []string{"analyze", "claim", "dataset", "store", "stats", "campaign", "host", "report", "workload",
 		"workload/builtin"}, "a comparison reads finished runs: it never imports system, nor run"},
-	{"fleet", []string{"analyze", "campaign", "compare", "dataset", "host", "host/doctor", "report", "stats", "store",
-		"strict"},
+	{"fleet", []string{"analyze", "campaign", "claim", "compare", "dataset", "host", "host/doctor", "report", "stats",
+		"store", "strict"},
 		"a fleet is read from finished runs: it never imports system, nor run"},
 	{"fleet/machinetest", []string{"cgroup", "instance"},
 		"machinetest makes machines, and knows nothing of what runs on them"},
@@ -189,8 +190,8 @@ func TestTestImports(t *testing.T) {
 // TestPurity: results of these packages depend only on their input, so none of them can access the
 // machine.
 func TestPurity(t *testing.T) {
-	pure := []string{"fault", "nearest", "model", "strict", "paper", "campaign", "plan", "stats", "analyze", "workload",
-		"workload/tool", "workload/builtin"}
+	pure := []string{"fault", "nearest", "model", "strict", "paper", "campaign", "plan", "stats", "claim", "analyze",
+		"workload", "workload/tool", "workload/builtin"}
 	forbidden := []string{
 		"os", "os/...", "net", "net/http", "syscall", "database/sql", "io/ioutil", "crypto/rand", "log", "log/slog",
 		"golang.org/x/sys/...", "runtime/debug", "unsafe", "plugin",

@@ -49,27 +49,30 @@
 package compare
 
 import (
-	"fmt"
-	"math"
+	"cmp"
 	"slices"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
 // Verdict is what may be said about a change.
-type Verdict string
+type Verdict = claim.Verdict
 
 const (
 	Worse       Verdict = "worse"
 	Better      Verdict = "better"
 	Same        Verdict = "same-within-delta" // no claim of a change, and shown to be within ± delta
-	NotResolved Verdict = "not-resolved"      // there is an interval, but no claim; not evidence of sameness
+	NotResolved         = claim.NotResolved   // there is an interval, but no claim; not evidence of sameness
 	NotCompared Verdict = "not-compared"      // the figures are not comparable, or there are none
 	// Shown: a baseline's own figures, from too few runs to say anything about the machine.
 	Shown Verdict = "shown"
 )
+
+// changes are the verdicts of package claim on a change.
+var changes = map[claim.Verdict]Verdict{claim.Costs: Worse, claim.Gains: Better, claim.None: Same}
 
 // Scope is what a claim holds for.
 type Scope string
@@ -120,25 +123,19 @@ type Change struct {
 	NBefore int     `json:"n_before"` // independent values behind the interval
 	NAfter  int     `json:"n_after"`
 
-	// Ratio above 1 always means "worse than before", whatever direction is better
-	// for the metric; with its interval, if there is one.
-	Ratio         float64 `json:"ratio,omitzero"`
-	CILow         float64 `json:"ci_low,omitzero"`
-	CIHigh        float64 `json:"ci_high,omitzero"`
+	// Estimate above 1 always means "worse than before", whatever direction is better
+	// for the metric.
+	claim.Estimate
 	ChangePercent float64 `json:"change_percent"` // 100*(Ratio-1)
 	// FartherPercent is the end of the interval that is farther from 0: "at most +7.6 %".
-	FartherPercent   float64 `json:"farther_percent,omitzero"`
-	DF               float64 `json:"df,omitzero"`
-	Phi              float64 `json:"phi,omitzero"` // placebo inflation: how many times wider it made the interval; ≥ 1
-	P                float64 `json:"p_value"`
-	PHolm            float64 `json:"p_holm"`
-	EquivalenceP     float64 `json:"equivalence_p"`
-	EquivalencePHolm float64 `json:"equivalence_p_holm"`
-	Scope            Scope   `json:"scope,omitempty"` // of the claim, or of one that might have been made
-	Verdict          Verdict `json:"verdict"`
-	Why              string  `json:"why,omitempty"` // why nothing is claimed, or compared
+	FartherPercent float64 `json:"farther_percent,omitzero"`
+	DF             float64 `json:"df,omitzero"`
+	Phi            float64 `json:"phi,omitzero"` // placebo inflation: how many times wider it made the interval; ≥ 1
+	claim.Test
+	Scope   Scope   `json:"scope,omitempty"` // of the claim, or of one that might have been made
+	Verdict Verdict `json:"verdict"`
+	Why     string  `json:"why,omitempty"` // why nothing is claimed, or compared
 
-	ln        stats.Interval
 	claimable bool
 }
 
@@ -214,51 +211,17 @@ func (c *Comparison) every() []*Change {
 
 // judge adjusts the p-values within each family and sets the verdicts.
 func (c *Comparison) judge() error {
-	families := map[analyze.Family][]*Change{}
+	var all []claim.Hypothesis
 	for _, ch := range c.every() {
 		if ch.claimable {
-			families[ch.Family] = append(families[ch.Family], ch)
+			all = append(all, claim.Hypothesis{Family: ch.Family, Estimate: ch.Estimate, Test: &ch.Test, Verdict: &ch.Verdict})
 		}
 	}
-	for _, of := range families {
-		for _, fields := range []func(*Change) (p, adjusted *float64){
-			func(ch *Change) (p, adjusted *float64) { return &ch.P, &ch.PHolm },
-			func(ch *Change) (p, adjusted *float64) { return &ch.EquivalenceP, &ch.EquivalencePHolm },
-		} {
-			if err := adjust(of, fields); err != nil {
-				return err
-			}
-		}
-		for _, ch := range of {
-			switch {
-			case ch.PHolm < c.Alpha && ch.ln.Low > 0:
-				ch.Verdict = Worse
-			case ch.PHolm < c.Alpha && ch.ln.High < 0:
-				ch.Verdict = Better
-			case ch.EquivalencePHolm < c.Alpha && stats.Equivalent(ch.ln, c.Delta):
-				ch.Verdict = Same
-			}
-		}
+	err := claim.Rule{Alpha: c.Alpha, Delta: c.Delta}.Judge(all)
+	for _, h := range all {
+		*h.Verdict = cmp.Or(changes[*h.Verdict], *h.Verdict)
 	}
-	return nil
-}
-
-// adjust corrects p-values of one family for their number.
-func adjust(of []*Change, fields func(*Change) (p, adjusted *float64)) error {
-	values := make([]float64, len(of))
-	for i, ch := range of {
-		p, _ := fields(ch)
-		values[i] = *p
-	}
-	adjusted, err := stats.Holm(values)
-	if err != nil {
-		return fmt.Errorf("compare: %w", err)
-	}
-	for i, ch := range of {
-		_, to := fields(ch)
-		*to = adjusted[i]
-	}
-	return nil
+	return err
 }
 
 // Above returns the claimed changes for the worse whose estimate exceeds a fraction.
@@ -274,22 +237,12 @@ func (c *Comparison) Above(fraction float64) []Change {
 
 // set fills in what follows from an interval of the logarithm of the change, where
 // above 0 is for the worse.
-func (ch *Change) set(iv stats.Interval, delta float64) error {
-	ch.ln = iv
-	e := iv.Exp()
-	ch.Ratio, ch.CILow, ch.CIHigh, ch.P, ch.DF = e.Estimate, e.Low, e.High, iv.P, iv.DF
-	ch.ChangePercent = percent(iv.Estimate)
-	ch.FartherPercent = percent(iv.High)
-	if math.Abs(iv.Low) > math.Abs(iv.High) {
-		ch.FartherPercent = percent(iv.Low)
-	}
-	var err error
-	ch.EquivalenceP, err = stats.EquivalenceP(iv, delta)
+func (ch *Change) set(ln stats.Interval, delta float64) (err error) {
+	ch.Estimate, ch.DF = claim.Of(ln), ln.DF
+	ch.ChangePercent, ch.FartherPercent = claim.Percent(ln.Estimate), claim.FartherPercent(ln)
+	ch.Test, err = claim.Rule{Delta: delta}.Test(ln)
 	return err
 }
-
-// percent turns a ln ratio into a change in percent; it is never infinite.
-func percent(ln float64) float64 { return min(100*math.Expm1(ln), math.MaxFloat64) }
 
 func (s Side) names() []string {
 	var names []string

@@ -73,7 +73,7 @@ func TestMachine(t *testing.T) {
 		}
 		n := one.Against[0].of(t, "sysbench-cpu", "native")
 		near(t, "native's change", n.ChangePercent, 30, 1)
-		if n.Verdict != Shown || n.CILow != 0 || len(one.Above(0.05)) != 0 {
+		if n.Verdict != Shown || n.Interval != nil || len(one.Above(0.05)) != 0 {
 			t.Errorf("with one run per side, native is shown and not judged: %+v", n)
 		}
 		three := compared(t, a.side(t, random, 3), b.side(t, random, 3))
@@ -208,7 +208,7 @@ func TestSizes(t *testing.T) {
 		against := compared(t, Alone(of("a", c.workload, 100), of("b", c.workload, c.size))...).Against[0]
 		o, n := against.of(t, c.workload, "lxc"), against.of(t, c.workload, "native")
 		if c.why != "" {
-			if o.Verdict != NotCompared || n.Verdict != NotCompared || !strings.Contains(o.Why, c.why) || o.CILow != 0 {
+			if o.Verdict != NotCompared || n.Verdict != NotCompared || !strings.Contains(o.Why, c.why) || o.Interval != nil {
 				t.Errorf("%s of %d: %+v", c.workload, c.size, o)
 			}
 		} else {

@@ -6,12 +6,10 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/stats"
 )
-
-// familyBaseline is the family of the baselines' own figures.
-const familyBaseline analyze.Family = "baseline"
 
 // pairing is the comparison of two sides while it is computed.
 type pairing struct {
@@ -79,7 +77,7 @@ func (p *pairing) against() (Against, error) {
 func start(c analyze.Comparison) Change {
 	return Change{Workload: c.Workload, Metric: c.Metric, Unit: c.Unit, Better: c.Better, Primary: c.Primary,
 		Family: c.Family, Arm: c.Arm,
-		P: 1, PHolm: 1, EquivalenceP: 1, EquivalencePHolm: 1, Phi: 1, Verdict: NotCompared}
+		Test: claim.Untested(), Phi: 1, Verdict: NotCompared}
 }
 
 // overhead compares what an arm costs against the baselines of its runs; ok is false
@@ -331,7 +329,7 @@ func doubt(of []figure) string {
 // to run. No placebo covers that, so the figures are only shown.
 func (p *pairing) baseline(c analyze.Comparison) (ch Change, ok bool, err error) {
 	ch = start(c)
-	ch.Arm, ch.Family, ch.Scope = c.Baseline, familyBaseline, TheseRuns
+	ch.Arm, ch.Family, ch.Scope = c.Baseline, analyze.FamilyBaseline, TheseRuns
 	perUnit, why := p.perUnit(c.Workload, c.Metric)
 	size := p.size(c.Workload)
 	work := 0.0
@@ -362,7 +360,7 @@ func (p *pairing) baseline(c analyze.Comparison) (ch Change, ok bool, err error)
 	}
 	if !ok {
 		ln := math.Log(typical(after)) - math.Log(typical(before))
-		ch.Ratio, ch.ChangePercent = stats.Interval{Estimate: ln}.Exp().Estimate, percent(ln)
+		ch.Estimate, ch.ChangePercent = claim.Alone(ln), claim.Percent(ln)
 		return ch, true, nil
 	}
 	ch.Verdict, ch.claimable = NotResolved, !iv.Degenerate

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/report"
 )
 
@@ -34,8 +35,8 @@ func (ch Change) Cells(all bool) Cells {
 	if ch.Ratio > 0 {
 		c.Change = report.Percent(ch.ChangePercent) + " %"
 	}
-	if ch.CILow > 0 {
-		c.Interval = report.CostInterval(ch.CILow, ch.CIHigh)
+	if ch.Interval != nil {
+		c.Interval = report.CostInterval(ch.Ends())
 	}
 	return c
 }
@@ -45,7 +46,7 @@ func (ch Change) figure(v float64) string {
 	if v == 0 {
 		return ""
 	}
-	if ch.Family == familyBaseline {
+	if ch.Family == analyze.FamilyBaseline {
 		text := report.ScaleFor(ch.Unit, max(ch.Before, ch.After)).With(v)
 		if ch.Per != "" {
 			text += " for " + ch.Per
@@ -61,7 +62,7 @@ func (ch Change) words() string {
 	if ch.Scope == System {
 		differ = "the system changed: "
 	}
-	if ch.Family == familyBaseline {
+	if ch.Family == analyze.FamilyBaseline {
 		differ, worse, better = strings.Replace(differ, "system", "machine", 1), "worse", "better"
 	}
 	switch ch.Verdict {

@@ -48,11 +48,11 @@ func between(groups []Group, alpha, delta float64) ([]Between, error) {
 			}
 		}
 	}
-	families := map[analyze.Family]*hypotheses{}
+	var all judged
 	for i := range out {
-		add(families, out[i].Family, &out[i].Estimate, nil)
+		all.add(out[i].Family, &out[i].Estimate, nil)
 	}
-	return out, judgeFamilies(families, alpha, delta)
+	return out, all.judge(alpha, delta)
 }
 
 // BetweenLegend says how to read the comparisons of groups.

@@ -215,15 +215,15 @@ func (g *GroupChange) change(before, after Cost, pairs []both, alpha, delta floa
 
 // judge gives the changes of each family their verdicts, and names the machines that changed otherwise.
 func (g *GroupChange) judge(alpha, delta float64) error {
-	families := map[analyze.Family]*hypotheses{}
+	var all judged
 	for _, list := range [][]Change{g.Changes, g.Baselines} {
 		for i := range list {
 			if ch := &list[i]; ch.Change != nil {
-				add(families, ch.Family, &ch.Change.Estimate, ch.Machines)
+				all.add(ch.Family, &ch.Change.Estimate, ch.Machines)
 			}
 		}
 	}
-	if err := judgeFamilies(families, alpha, delta); err != nil {
+	if err := all.judge(alpha, delta); err != nil {
 		return err
 	}
 	for _, ch := range g.Changes {
@@ -350,15 +350,12 @@ func contrast(first, second *Pooled, alpha, delta float64) (Estimate, error) {
 	return estimateOf(d, delta)
 }
 
-// familyBaseline is the family of the baselines' own figures.
-const familyBaseline analyze.Family = "baseline"
-
 // baselineChange says how the machines themselves changed: Student's t over the ln changes of the
 // baseline's typical trial. A run does not say how far its baseline would be off in another boot of
 // the host, so the machines have equal weights.
 func baselineChange(before, after Cost, pairs []both, alpha, delta float64) (Change, error) {
 	ch := changeOf(before)
-	ch.Arm, ch.Family = before.Baseline, familyBaseline
+	ch.Arm, ch.Family = before.Baseline, analyze.FamilyBaseline
 	var ln []float64
 	for _, p := range pairs {
 		x, y := before.On(p.before.Name), after.On(p.after.Name)

@@ -224,7 +224,7 @@ func (ch Change) Cells(c *Comparison) []string {
 		cells[7], cells[8] = report.CostInterval(p.NextLow, p.NextHigh), Spread(p.Tau)
 	}
 	words := map[analyze.Verdict]string{analyze.Costs: "costs more", analyze.Gains: "costs less", analyze.None: "the same"}
-	if ch.Family == familyBaseline {
+	if ch.Family == analyze.FamilyBaseline {
 		words[analyze.Costs], words[analyze.Gains] = "worse", "better"
 	}
 	if cells[9] = words[p.Verdict]; cells[9] == "" {

@@ -310,11 +310,11 @@ func baselineValue(c analyze.Comparison, m Machine) float64 {
 
 // judge adjusts the p-values within each family, and sets verdicts and odd machines.
 func judge(g *Group, alpha, delta float64) error {
-	families := map[analyze.Family]*hypotheses{}
+	var all judged
 	for i := range g.Costs {
 		if c := &g.Costs[i]; c.Pooled != nil {
-			add(families, c.Family, &c.Pooled.Estimate, c.Machines)
+			all.add(c.Family, &c.Pooled.Estimate, c.Machines)
 		}
 	}
-	return judgeFamilies(families, alpha, delta)
+	return all.judge(alpha, delta)
 }

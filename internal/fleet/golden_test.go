@@ -20,8 +20,9 @@ func TestGoldens(t *testing.T) {
 		"untar": spread(r, 8, 0.05, 0.2)}
 	costs["sysbench-cpu"][2] += 0.4
 	before := sim(t, r, "june", costs, 0.004)
-	other := sim(t, r, "other", map[string][]float64{"dd-write": spread(r, 4, 0.3, 0.05), "sysbench-cpu": spread(r, 4, 0.003, 0.001),
-		"untar": spread(r, 2, 0.05, 0.2)}, 0.004).Groups[0]
+	other := sim(t, r, "other", map[string][]float64{"dd-write": spread(r, 4, 0.3, 0.05),
+		"sysbench-cpu": spread(r, 4, 0.003, 0.001),
+		"untar":        spread(r, 2, 0.05, 0.2)}, 0.004).Groups[0]
 	other.Name = "epyc"
 	for i := range other.Machines {
 		other.Machines[i].HostID = "epyc" + other.Machines[i].Name

@@ -76,7 +76,7 @@ func Unhealthy(checks []Check) map[string][]string {
 // controlDiffers finds A/A controls whose interval excludes 0 by more than the margin.
 func controlDiffers(r *analyze.Result, add func(string, ...any)) {
 	for _, c := range r.Comparisons {
-		if c.Control && c.Primary && c.CILow > 0 && (c.CILow > 1+ControlMargin || c.CIHigh < 1/(1+ControlMargin)) {
+		if c.Control && c.Primary && (c.Above(1+ControlMargin) || c.Below(1/(1+ControlMargin))) {
 			add("identical native guests differ on %s by %+.3g … %+.3g %%, beyond the margin of %.0f %%", c.Workload,
 				100*(c.CILow-1), 100*(c.CIHigh-1), 100*ControlMargin)
 		}

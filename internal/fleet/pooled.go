@@ -3,23 +3,18 @@ package fleet
 import (
 	"math"
 
-	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
 // Estimate is a ratio with its interval, and what may be claimed of it.
 type Estimate struct {
-	Ratio            float64         `json:"ratio"`
-	CILow            float64         `json:"ci_low"`
-	CIHigh           float64         `json:"ci_high"`
-	OverheadPercent  float64         `json:"overhead_percent"`
-	FartherPercent   float64         `json:"farther_percent"` // the end of the interval farther from 0
-	DF               float64         `json:"df"`
-	P                float64         `json:"p_value"`
-	PHolm            float64         `json:"p_holm"`
-	EquivalenceP     float64         `json:"equivalence_p"`
-	EquivalencePHolm float64         `json:"equivalence_p_holm"`
-	Verdict          analyze.Verdict `json:"verdict"`
+	claim.Estimate
+	OverheadPercent float64 `json:"overhead_percent"`
+	FartherPercent  float64 `json:"farther_percent"` // the end of the interval farther from 0
+	DF              float64 `json:"df"`
+	claim.Test
+	Verdict claim.Verdict `json:"verdict"`
 }
 
 // Pooled is what machines taken together say of a ratio.
@@ -40,28 +35,20 @@ type Pooled struct {
 
 // Without is what the other machines say about a machine.
 type Without struct {
-	Ratio    float64 `json:"ratio"` // the pooled ratio without the machine
-	CILow    float64 `json:"ci_low"`
-	CIHigh   float64 `json:"ci_high"`
-	NextLow  float64 `json:"next_low"` // where the ratio on a machine like the others lies
-	NextHigh float64 `json:"next_high"`
-	Tau      float64 `json:"tau"`      // their spread, as in Pooled
-	Residual float64 `json:"residual"` // stats.Deleted
-	P        float64 `json:"p_value"`
-	PHolm    float64 `json:"p_holm"` // among all machines and costs of the family in the group
+	claim.Estimate         // the pooled ratio without the machine
+	NextLow        float64 `json:"next_low"` // where the ratio on a machine like the others lies
+	NextHigh       float64 `json:"next_high"`
+	Tau            float64 `json:"tau"`      // their spread, as in Pooled
+	Residual       float64 `json:"residual"` // stats.Deleted
+	P              float64 `json:"p_value"`
+	PHolm          float64 `json:"p_holm"` // among all machines and costs of the family in the group
 }
 
 // estimateOf is an estimate of a ln ratio, not yet judged.
-func estimateOf(ln stats.Interval, delta float64) (Estimate, error) {
-	iv := ln.Exp()
-	e := Estimate{Ratio: iv.Estimate, CILow: iv.Low, CIHigh: iv.High, OverheadPercent: percent(iv.Estimate),
-		FartherPercent: percent(iv.High), DF: ln.DF, P: ln.P, PHolm: ln.P, Verdict: analyze.NotResolved}
-	if low := percent(iv.Low); math.Abs(low) > math.Abs(e.FartherPercent) {
-		e.FartherPercent = low
-	}
-	var err error
-	e.EquivalenceP, err = stats.EquivalenceP(ln, delta)
-	e.EquivalencePHolm = e.EquivalenceP
+func estimateOf(ln stats.Interval, delta float64) (e Estimate, err error) {
+	e = Estimate{Estimate: claim.Of(ln), OverheadPercent: claim.Percent(ln.Estimate),
+		FartherPercent: claim.FartherPercent(ln), DF: ln.DF, Verdict: claim.NotResolved}
+	e.Test, err = claim.Rule{Delta: delta}.Test(ln)
 	return e, err
 }
 
@@ -92,9 +79,9 @@ func pool(of []stats.Estimate, machines []MachineCost, alpha, delta float64) (*P
 		return nil, err
 	}
 	for i, d := range others {
-		m, n := d.Mean.Exp(), d.Next.Exp()
-		machines[i].Without = &Without{Ratio: m.Estimate, CILow: m.Low, CIHigh: m.High, NextLow: n.Low,
-			NextHigh: n.High, Tau: math.Sqrt(d.Tau2), Residual: d.Residual, P: d.P, PHolm: d.P}
+		n := d.Next.Exp()
+		machines[i].Without = &Without{Estimate: claim.Of(d.Mean), NextLow: n.Low, NextHigh: n.High,
+			Tau: math.Sqrt(d.Tau2), Residual: d.Residual, P: d.P, PHolm: d.P}
 	}
 	return out, nil
 }
@@ -109,85 +96,37 @@ func machineOf(name string, e stats.Estimate, alpha float64) (MachineCost, error
 	return MachineCost{Machine: name, Ratio: iv.Estimate, CILow: iv.Low, CIHigh: iv.High, StdErr: e.StdErr, DF: e.DF}, nil
 }
 
-// hypotheses are estimates and machines whose p-values are adjusted together.
-type hypotheses struct {
-	estimates []*Estimate
-	machines  []*MachineCost
+// judged are the estimates and machines of a group, whose p-values are adjusted within families.
+type judged struct {
+	estimates []claim.Hypothesis
+	machines  map[claim.Family][]*MachineCost
+}
+
+// add adds an estimate and its machines.
+func (j *judged) add(family claim.Family, e *Estimate, machines []MachineCost) {
+	j.estimates = append(j.estimates, claim.Hypothesis{Family: family, Estimate: e.Estimate, Test: &e.Test,
+		Verdict: &e.Verdict})
+	for i := range machines {
+		if machines[i].Without != nil {
+			if j.machines == nil {
+				j.machines = map[claim.Family][]*MachineCost{}
+			}
+			j.machines[family] = append(j.machines[family], &machines[i])
+		}
+	}
 }
 
 // judge adjusts the p-values for their number, and sets verdicts and odd machines.
-func (h hypotheses) judge(alpha, delta float64) error {
-	var odd, mean, same []*float64
-	for _, e := range h.estimates {
-		mean, same = append(mean, &e.PHolm), append(same, &e.EquivalencePHolm)
-	}
-	for _, m := range h.machines {
-		if m.Without != nil {
-			odd = append(odd, &m.Without.PHolm)
-		}
-	}
-	for _, of := range [][]*float64{odd, mean, same} {
-		if err := adjust(of); err != nil {
+func (j *judged) judge(alpha, delta float64) error {
+	for _, of := range j.machines {
+		if err := claim.Adjust(of, func(m *MachineCost) (p, adjusted *float64) {
+			return &m.Without.P, &m.Without.PHolm
+		}); err != nil {
 			return err
 		}
-	}
-	for _, m := range h.machines {
-		m.Odd = m.Without != nil && m.Without.PHolm < alpha
-	}
-	for _, e := range h.estimates {
-		switch {
-		case e.PHolm < alpha && e.CILow > 1:
-			e.Verdict = analyze.Costs
-		case e.PHolm < alpha && e.CIHigh < 1:
-			e.Verdict = analyze.Gains
-		case e.EquivalencePHolm < alpha && math.Max(e.CIHigh, 1/e.CILow) < 1+delta:
-			e.Verdict = analyze.None
+		for _, m := range of {
+			m.Odd = m.Without.PHolm < alpha
 		}
 	}
-	return nil
+	return claim.Rule{Alpha: alpha, Delta: delta}.Judge(j.estimates)
 }
-
-// judgeFamilies judges each family by itself.
-func judgeFamilies(families map[analyze.Family]*hypotheses, alpha, delta float64) error {
-	for _, h := range families {
-		if err := h.judge(alpha, delta); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// add puts a judged figure and its machines into their family.
-func add(families map[analyze.Family]*hypotheses, family analyze.Family, e *Estimate, machines []MachineCost) {
-	h := families[family]
-	if h == nil {
-		h = &hypotheses{}
-		families[family] = h
-	}
-	h.estimates = append(h.estimates, e)
-	for i := range machines {
-		h.machines = append(h.machines, &machines[i])
-	}
-}
-
-// adjust replaces p-values by Holm's.
-func adjust(of []*float64) error {
-	if len(of) == 0 {
-		return nil
-	}
-	values := make([]float64, len(of))
-	for i, p := range of {
-		values[i] = *p
-	}
-	adjusted, err := stats.Holm(values)
-	if err != nil {
-		return err
-	}
-	for i, p := range of {
-		*p = adjusted[i]
-	}
-	return nil
-}
-
-// percent turns a ratio into an overhead.
-func percent(ratio float64) float64 { return min(100*(ratio-1), math.MaxFloat64) }

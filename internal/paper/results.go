@@ -65,9 +65,10 @@ func (p *Results) take(stage string, in dataset.Set, res *analyze.Result) {
 	costs := map[[3]string]*Cost{} // by arm, workload and metric
 	for _, c := range res.Comparisons {
 		if c.N > 0 {
+			low, high := c.Ends()
 			costs[[3]string{c.Arm, c.Workload, c.Metric}] = &Cost{
 				Percent: c.OverheadPercent, Verdict: report.Verdict(res, c), Interval: report.Interval(c), claim: c.Verdict,
-				low: 100 * (c.CILow - 1), high: 100 * (c.CIHigh - 1),
+				low: 100 * (low - 1), high: 100 * (high - 1),
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/report/reporttest"
 	"github.com/tare-bench/tare/internal/store"
 )
@@ -81,7 +82,7 @@ func TestVerdicts(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	wild := analyze.Comparison{N: 9, Units: 9, Ratio: 3, CILow: 0.0001, CIHigh: 1e9, FartherPercent: 1e11,
+	wild := analyze.Comparison{N: 9, Units: 9, Estimate: claim.Between(3, 0.0001, 1e9), FartherPercent: 1e11,
 		HasControl: true, Verdict: analyze.NotResolved}
 	if got := Verdict(res, wild) + "; " + ShortVerdict(wild); got != "not resolved: interval too wide; not known" {
 		t.Errorf("of an interval that holds everything: %s", got)
@@ -107,7 +108,7 @@ func TestNotResolved(t *testing.T) {
 		if got := NotResolved(far); got != c.want {
 			t.Errorf("%v … %v %%: %q, want %q", c.low, c.high, got, c.want)
 		}
-		known := analyze.Comparison{N: 9, Units: 9, Ratio: 1, CILow: 1 + c.low/100, CIHigh: 1 + c.high/100,
+		known := analyze.Comparison{N: 9, Units: 9, Estimate: claim.Between(1, 1+c.low/100, 1+c.high/100),
 			FartherPercent: far, HasControl: true, Verdict: analyze.NotResolved}
 		if got := Verdict(&analyze.Result{}, known); Known(known) && got != c.want {
 			t.Errorf("the table says %q, the sentence %q", got, c.want)

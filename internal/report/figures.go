@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -68,10 +69,10 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 		if c.Control {
 			name, row.Text = "control", ""
 		}
-		l.known(row, name, c.Ratio, c.CILow, c.CIHigh)
+		l.known(row, name, c.Ratio, c.Interval)
 		row.Text = ""
 		if !c.Control {
-			l.known(row, "mean-cost", c.MeanRatio, c.MeanLow, c.MeanHigh)
+			l.known(row, "mean-cost", c.MeanRatio, claim.Between(c.MeanRatio, c.MeanLow, c.MeanHigh).Interval)
 		}
 	}
 	for _, t := range res.Tails {
@@ -82,19 +83,19 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 	}
 	for _, p := range res.Packets {
 		row := of(p.Workload, "packets", p.Arm)
-		l.known(row, "sent-rate", p.Sent, 0, 0)
-		l.known(row, "received-rate", p.Received, 0, 0)
+		l.known(row, "sent-rate", p.Sent, nil)
+		l.known(row, "received-rate", p.Received, nil)
 		l.add(row, "loss", p.Loss)
-		l.known(row, "groups-cpu-per-packet", p.GroupsCPU, 0, 0)
-		l.known(row, "host-cpu-per-packet", p.HostCPU, 0, 0)
+		l.known(row, "groups-cpu-per-packet", p.GroupsCPU, nil)
+		l.known(row, "host-cpu-per-packet", p.HostCPU, nil)
 	}
 	for _, s := range res.TrialSpread {
-		l.known(figureRow{Workload: s.Workload, Metric: s.Metric, Scenario: s.Scenario}, "trial-spread", s.Percent, 0, 0)
+		l.known(figureRow{Workload: s.Workload, Metric: s.Metric, Scenario: s.Scenario}, "trial-spread", s.Percent, nil)
 	}
 	for _, r := range res.Rankings {
 		for _, p := range r.Places {
 			for _, arm := range p.Arms {
-				l.known(of(r.Workload, r.Metric, arm), "rank", float64(p.Rank), 0, 0)
+				l.known(of(r.Workload, r.Metric, arm), "rank", float64(p.Rank), nil)
 			}
 		}
 	}
@@ -107,8 +108,8 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 	for _, c := range res.CapAccuracy {
 		row := of(c.Workload, c.Metric, c.Arm)
 		row.Flavor, row.Against, row.AgainstFlavor = c.Flavor, c.Against, c.Reference
-		l.known(row, "cap-ratio", c.Ratio, c.CILow, c.CIHigh)
-		l.known(row, "cap-ideal", c.Ideal, 0, 0)
+		l.known(row, "cap-ratio", c.Ratio, c.Interval)
+		l.known(row, "cap-ideal", c.Ideal, nil)
 	}
 	for _, c := range res.RateCaps {
 		if c.Untested {
@@ -116,17 +117,17 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 		}
 		row := of(c.Workload, c.Metric, c.Arm)
 		row.Text = c.Cap
-		l.known(row, "rate-cap", c.Ratio, c.CILow, c.CIHigh)
-		l.known(row, "rate-cap-peak", c.Peak, c.PeakLow, c.PeakHigh)
-		l.known(row, "rate-cap-limit", c.Limit, 0, 0)
+		l.known(row, "rate-cap", c.Ratio, c.Interval)
+		l.known(row, "rate-cap-peak", c.Peak, claim.Between(c.Peak, c.PeakLow, c.PeakHigh).Interval)
+		l.known(row, "rate-cap-limit", c.Limit, nil)
 	}
 	for _, d := range res.Density {
 		row := of(d.Workload, d.Metric, d.Arm)
-		l.known(row, "fits", float64(d.Fits), 0, 0)
-		l.known(row, "slowdown-limit", d.Limit, 0, 0)
-		l.known(row, "memory-limit", d.MemoryLimit, 0, 0)
+		l.known(row, "fits", float64(d.Fits), nil)
+		l.known(row, "slowdown-limit", d.Limit, nil)
+		l.known(row, "memory-limit", d.MemoryLimit, nil)
 		row.Text = d.Broke
-		l.known(row, "breaks", float64(d.Breaks), 0, 0)
+		l.known(row, "breaks", float64(d.Breaks), nil)
 	}
 	for _, s := range res.Starts {
 		l.start(of(s.Workload, "time", s.Arm), s)
@@ -146,12 +147,12 @@ func (l *figureList) add(row figureRow, name string, value float64) {
 }
 
 // known adds a figure that is known, with its interval where it has one.
-func (l *figureList) known(row figureRow, name string, value, low, high float64) {
+func (l *figureList) known(row figureRow, name string, value float64, iv *claim.Interval) {
 	if value == 0 {
 		return
 	}
-	if low > 0 {
-		row.CILow, row.CIHigh = &low, &high
+	if iv != nil {
+		row.CILow, row.CIHigh = &iv.CILow, &iv.CIHigh
 	}
 	l.add(row, name, value)
 }
@@ -165,8 +166,8 @@ func (l *figureList) tail(row figureRow, t analyze.Tail) {
 	difference := row
 	difference.CILow, difference.CIHigh = &t.Low, &t.High
 	l.add(difference, "slow-share-difference", t.Difference)
-	l.known(row, "slow-size", t.Size, 0, 0)
-	l.known(row, "baseline-slow-size", t.BaselineSize, 0, 0)
+	l.known(row, "slow-size", t.Size, nil)
+	l.known(row, "baseline-slow-size", t.BaselineSize, nil)
 	l.percentile(row, "p95", t.P95)
 	l.percentile(row, "p99", t.P99)
 	l.percentile(row, "baseline-p95", t.BaselineP95)
@@ -176,7 +177,7 @@ func (l *figureList) tail(row figureRow, t analyze.Tail) {
 // percentile adds a percentile with its interval, unless there is none.
 func (l *figureList) percentile(row figureRow, name string, p *analyze.Percentile) {
 	if p != nil {
-		l.known(row, name, p.Value, p.Low, p.High)
+		l.known(row, name, p.Value, claim.Between(p.Value, p.Low, p.High).Interval)
 	}
 }
 
@@ -215,7 +216,7 @@ func (l *figureList) start(row figureRow, s analyze.Start) {
 	}
 	row.Text = ""
 	for _, phase := range s.Phases {
-		l.known(row, "start-"+phase.Name, phase.Mean, 0, 0)
+		l.known(row, "start-"+phase.Name, phase.Mean, nil)
 	}
 	row.Against = s.Baseline
 	l.percentiles(row, "start", "-ratio", s.P50Ratio, s.P95Ratio, s.P99Ratio)
@@ -232,15 +233,15 @@ func (l *figureList) fill(row figureRow, f analyze.Fill) {
 	l.percentile(row, "fill-fits", &f.Fits)
 	row.Text = ""
 	if f.Least != nil {
-		l.known(row, "fill-least", *f.Least, 0, 0)
+		l.known(row, "fill-least", *f.Least, nil)
 	}
-	l.known(row, "fill-ended", float64(f.Ended), 0, 0)
+	l.known(row, "fill-ended", float64(f.Ended), nil)
 	for _, b := range f.Broke {
-		l.known(row, "fill-broke-"+b.Limit, float64(b.Fills), 0, 0)
+		l.known(row, "fill-broke-"+b.Limit, float64(b.Fills), nil)
 	}
-	l.known(row, "fill-serving-p99", f.Serving.Mean, 0, 0)
-	l.known(row, "fill-guest-share", f.Share.Mean, 0, 0)
-	l.known(row, "fill-own-memory", f.Own.Max, 0, 0)
+	l.known(row, "fill-serving-p99", f.Serving.Mean, nil)
+	l.known(row, "fill-guest-share", f.Share.Mean, nil)
+	l.known(row, "fill-own-memory", f.Own.Max, nil)
 	row.Against = f.Baseline
 	l.percentile(row, "fill-fits-ratio", f.Ratio)
 }
@@ -249,7 +250,7 @@ func (l *figureList) fill(row figureRow, f analyze.Fill) {
 func (l *figureList) latency(row figureRow, t analyze.Latency) {
 	name := analyze.PercentileName(t.Percentile) + "-latency"
 	if t.Family != analyze.FamilyIsolation {
-		l.known(row, name, t.Value, 0, 0)
+		l.known(row, name, t.Value, nil)
 	}
 	row.Against = t.Baseline
 	switch {
@@ -259,11 +260,11 @@ func (l *figureList) latency(row figureRow, t analyze.Latency) {
 		name += "-slowdown"
 		row.Text = string(t.Verdict)
 	default:
-		l.known(row, "baseline-"+name, t.BaselineValue, 0, 0)
+		l.known(row, "baseline-"+name, t.BaselineValue, nil)
 		name += "-cost"
 		row.Text = string(t.Verdict)
 	}
-	l.known(row, name, t.Ratio, t.CILow, t.CIHigh)
+	l.known(row, name, t.Ratio, t.Interval)
 }
 
 // worst adds the figures of a cell of the isolation matrix.
@@ -275,7 +276,7 @@ func (l *figureList) worst(c analyze.IsolationCell, of func(workload, metric, ar
 		if e.Excess != nil {
 			row := of(e.Workload, e.Metric, c.Arm)
 			row.Against, row.Text = c.NativeArm, string(e.Verdict)
-			l.known(row, e.name, e.Ratio, e.Low, e.High)
+			l.known(row, e.name, e.Ratio, e.Interval)
 		}
 	}
 }
@@ -284,24 +285,24 @@ func (l *figureList) worst(c analyze.IsolationCell, of func(workload, metric, ar
 func (l *figureList) isolation(row figureRow, i analyze.Isolation) {
 	alone, native := row, row
 	alone.Against, native.Against = i.Baseline, i.NativeArm
-	l.known(alone, "slowdown", i.Ratio, i.CILow, i.CIHigh)
-	l.known(native, "native-slowdown", i.Native, i.NativeLow, i.NativeHigh)
-	l.known(native, "excess", i.Excess, i.ExcessLow, i.ExcessHigh)
-	l.known(row, "jain", i.Jain, 0, 0)
-	l.known(row, "jain-worst", i.JainWorst, 0, 0)
-	l.known(row, "unfairness", i.Unfairness, 0, 0)
-	l.known(row, "unfairness-worst", i.UnfairnessWorst, 0, 0)
-	l.known(row, "start-skew-median", i.SkewMedian, 0, 0)
-	l.known(row, "start-skew-p99", i.SkewP99, 0, 0)
-	l.known(row, "start-skew-max", i.SkewMax, 0, 0)
+	l.known(alone, "slowdown", i.Ratio, i.Interval)
+	l.known(native, "native-slowdown", i.Native, claim.Between(i.Native, i.NativeLow, i.NativeHigh).Interval)
+	l.known(native, "excess", i.Excess, claim.Between(i.Excess, i.ExcessLow, i.ExcessHigh).Interval)
+	l.known(row, "jain", i.Jain, nil)
+	l.known(row, "jain-worst", i.JainWorst, nil)
+	l.known(row, "unfairness", i.Unfairness, nil)
+	l.known(row, "unfairness-worst", i.UnfairnessWorst, nil)
+	l.known(row, "start-skew-median", i.SkewMedian, nil)
+	l.known(row, "start-skew-p99", i.SkewP99, nil)
+	l.known(row, "start-skew-max", i.SkewMax, nil)
 	l.add(row, "lost", float64(i.Lost))
-	l.known(row, "results", float64(i.Trials), 0, 0)
+	l.known(row, "results", float64(i.Trials), nil)
 	for _, m := range i.Members {
 		member := int32(m.Member)
 		one := alone
 		one.Member, one.Flavor = &member, m.Flavor
-		l.known(one, "slowdown", m.Slowdown, 0, 0)
+		l.known(one, "slowdown", m.Slowdown, nil)
 		one.Against = ""
-		l.known(one, "lost", float64(m.Lost), 0, 0)
+		l.known(one, "lost", float64(m.Lost), nil)
 	}
 }

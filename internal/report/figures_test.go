@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 )
 
 // TestFigures: every derived figure that is known has a row, in CSV and in
@@ -17,10 +18,10 @@ func TestFigures(t *testing.T) {
 	r := makeRun(t, 6, "blocks")
 	res := &analyze.Result{
 		Comparisons: []analyze.Comparison{
-			{Workload: "cpu", Metric: "time", Arm: "lxc", Baseline: "native", Ratio: 1.02, CILow: 1.01, CIHigh: 1.03,
+			{Workload: "cpu", Metric: "time", Arm: "lxc", Baseline: "native", Estimate: claim.Between(1.02, 1.01, 1.03),
 				MeanRatio: 1.05, MeanLow: 0.99, MeanHigh: 1.11, Verdict: analyze.Costs},
-			{Workload: "cpu", Metric: "time", Arm: "native-control", Baseline: "native", Control: true, Ratio: 0.99,
-				Verdict: analyze.NotResolved},
+			{Workload: "cpu", Metric: "time", Arm: "native-control", Baseline: "native", Control: true,
+				Estimate: claim.Between(0.99, 0, 0), Verdict: analyze.NotResolved},
 			{Workload: "cpu", Metric: "time", Arm: "kvm", Baseline: "native"},
 		},
 		Tails: []analyze.Tail{{Workload: "cpu", Metric: "time", Arm: "lxc", Baseline: "native", N: 10, Share: 0,
@@ -30,18 +31,19 @@ func TestFigures(t *testing.T) {
 		Rankings: []analyze.Ranking{{Workload: "cpu", Metric: "time", Scenario: "solo",
 			Places: []analyze.Place{{Rank: 1, Arms: []string{"native", "lxc"}}}}},
 		Isolation: []analyze.Isolation{{
-			Comparison: analyze.Comparison{Workload: "cpu", Metric: "time", Arm: "lxc", Baseline: "lxc-alone", Ratio: 2,
-				CILow: 1.9, CIHigh: 2.1},
+			Comparison: analyze.Comparison{Workload: "cpu", Metric: "time", Arm: "lxc", Baseline: "lxc-alone",
+				Estimate: claim.Between(2, 1.9, 2.1)},
 			NativeArm: "native", Native: 1.8, NativeLow: 1.7, NativeHigh: 1.9, Excess: 1.1, Jain: 0.9, JainWorst: 0.8,
 			Unfairness: 1.5, UnfairnessWorst: 2,
 			Trials: 12, SkewP99: 0.001, Members: []analyze.MemberResult{{Member: 0, Flavor: "whole", Slowdown: 1.5},
 				{Member: 1, Flavor: "quarter", Lost: 2}},
 		}},
 		CapAccuracy: []analyze.CapAccuracy{{Workload: "cpu", Metric: "time", Arm: "lxc", Flavor: "quarter", Against: "lxc",
-			Reference: "whole", Ideal: 4, Ratio: 3.9, CILow: 3.8, CIHigh: 4.1}},
+			Reference: "whole", Ideal: 4, Estimate: claim.Between(3.9, 3.8, 4.1)}},
 		RateCaps: []analyze.RateCap{{Workload: "cpu", Metric: "time", Arm: "lxc", Cap: "write", Limit: 100, Unit: "B/s",
-			Ratio: 1.5, CILow: 1.4, CIHigh: 1.6},
-			{Workload: "cpu", Metric: "time", Arm: "lxc", Cap: "read", Limit: 200, Unit: "B/s", Ratio: 0.2, Untested: true}},
+			Estimate: claim.Between(1.5, 1.4, 1.6)},
+			{Workload: "cpu", Metric: "time", Arm: "lxc", Cap: "read", Limit: 200, Unit: "B/s",
+				Estimate: claim.Between(0.2, 0, 0), Untested: true}},
 		Density: []analyze.Density{{Workload: "cpu", Metric: "time", Arm: "lxc", MemoryLimit: 1 << 30, Fits: 2, Breaks: 4,
 			Broke: analyze.BrokeMemory}},
 	}

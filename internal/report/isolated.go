@@ -115,8 +115,8 @@ func excessText(native string, excess map[string]analyze.Excess) (worst analyze.
 	var more, less, same, open []string
 	for _, scenario := range slices.Sorted(maps.Keys(excess)) {
 		e := excess[scenario]
-		in := fmt.Sprintf("%s times (%s) on %s in %s", Digits(e.Ratio, 3), span(e.Low, e.High), e.Workload, scenario)
-		far := max(e.High-1, 1-e.Low)
+		in := fmt.Sprintf("%s times (%s) on %s in %s", Digits(e.Ratio, 3), span(e.Ends()), e.Workload, scenario)
+		far := max(e.CIHigh-1, 1-e.CILow)
 		switch {
 		case e.Verdict == analyze.Costs:
 			more = append(more, in)
@@ -151,7 +151,7 @@ func excessText(native string, excess map[string]analyze.Excess) (worst analyze.
 func slowerText(res *analyze.Result, slower []analyze.Isolation) string {
 	worst := slices.MaxFunc(slower, func(x, y analyze.Isolation) int { return cmp.Compare(x.Ratio, y.Ratio) })
 	text := fmt.Sprintf("takes %s times as long as alone (%s) on %s", Digits(worst.Ratio, 3),
-		span(worst.CILow, worst.CIHigh), where(worst))
+		span(worst.Ends()), where(worst))
 	text += when(worst.Native > 0, ", where "+res.Baseline+" takes "+Digits(worst.Native, 3)+" times as long")
 	if n := len(slower) - 1; n > 0 {
 		text += fmt.Sprintf("; the slowdown is smaller in %d more %s", n, plural(n, "case"))

@@ -59,7 +59,7 @@ func IsolationNotes(res *analyze.Result, workload, metric string) (notes []strin
 func rateCapText(c analyze.RateCap) string {
 	limit := InUnit(c.Unit, c.Limit, 4)
 	text := fmt.Sprintf("%s cap: %s got %s× of %s%s", strings.ReplaceAll(c.Cap, "_", " "), c.Arm, Digits(c.Ratio, 3),
-		limit, bracketed(c.CILow, c.CIHigh))
+		limit, bracketed(c.Ends()))
 	if c.Untested {
 		return text + ": not tested, since no arm came near it"
 	}
@@ -70,7 +70,7 @@ func rateCapText(c analyze.RateCap) string {
 func capText(c analyze.CapAccuracy) string {
 	text := fmt.Sprintf("cap: flavor %s of %s takes %s× as long as %s", c.Flavor, c.Arm, Digits(c.Ratio, 3), c.Reference)
 	return fmt.Sprintf("%s%s%s; ideal for pure computing, with CPUs to spare: %s×", text,
-		when(c.Against != c.Arm, " of "+c.Against), bracketed(c.CILow, c.CIHigh), Digits(c.Ideal, 3))
+		when(c.Against != c.Arm, " of "+c.Against), bracketed(c.Ends()), Digits(c.Ideal, 3))
 }
 
 // densityText says in a line how many guests fit, and which limit broke.
@@ -121,7 +121,7 @@ func IsolationCells(i analyze.Isolation) []string {
 	if len(i.Neighbours) > 0 {
 		guests += " + " + strings.Join(i.Neighbours, ", ")
 	}
-	return []string{Clean(i.Arm), guests, slowdown, when(i.CILow > 0, span(i.CILow, i.CIHigh)), times(i.Native),
+	return []string{Clean(i.Arm), guests, slowdown, when(i.Interval != nil, span(i.Ends())), times(i.Native),
 		times(i.Excess), claimedTimes(i.P99, i.P99Verdict), when(i.Jain > 0, Digits(i.Jain, 3)), times(i.Unfairness),
 		when(i.Lost > 0, fmt.Sprintf("%d of %d", i.Lost, i.Trials)),
 		when(i.SkewP99 > 0, Digits(1000*i.SkewP99, 2)+" ms")}

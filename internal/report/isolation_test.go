@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 )
 
 // TestIsolationTable: the table has the slowdown of each arm beside native's and
@@ -13,12 +14,12 @@ func TestIsolationTable(t *testing.T) {
 	about := func(arm, base string, ratio float64) analyze.Comparison {
 		return analyze.Comparison{Workload: "cpu", Metric: "time", Unit: "s", Better: "lower", Primary: true, Arm: arm,
 			Baseline: base,
-			N:        10, Ratio: ratio, CILow: ratio * 0.99, CIHigh: ratio * 1.01, Verdict: analyze.NotResolved,
+			N:        10, Estimate: claim.Between(ratio, ratio*0.99, ratio*1.01), Verdict: analyze.NotResolved,
 			HasControl:     true,
 			FartherPercent: 100*ratio*1.01 - 100}
 	}
 	lost := about("runc@noisy", "runc", 0)
-	lost.N, lost.CILow, lost.CIHigh = 0, 0, 0
+	lost.N, lost.Interval = 0, nil
 	res := &analyze.Result{Baseline: "native", Blocks: 10, Alpha: 0.05, Delta: 0.02,
 		Comparisons: []analyze.Comparison{about("lxc", "native", 1.01), about("lxc@four", "native@four", 1.2)},
 		Arms: []analyze.ArmResult{{Arm: "native", Workload: "cpu", Scenario: "solo"},
@@ -33,11 +34,11 @@ func TestIsolationTable(t *testing.T) {
 		},
 		CapAccuracy: []analyze.CapAccuracy{{Workload: "cpu", Metric: "time", System: "lxc", Scenario: "solo",
 			Arm: "lxc-quarter", Flavor: "quarter", Against: "lxc",
-			Reference: "whole", N: 10, Ideal: 4, Ratio: 3.977, CILow: 3.9, CIHigh: 4.1}},
+			Reference: "whole", N: 10, Ideal: 4, Estimate: claim.Between(3.977, 3.9, 4.1)}},
 		RateCaps: []analyze.RateCap{{Workload: "cpu", Metric: "time", Arm: "lxc", Cap: "read_ops", Limit: 500, Unit: "1/s",
-			N: 10, Ratio: 1.017, CILow: 1.01, CIHigh: 1.02, Peak: 1.21, PeakLow: 1.18, PeakHigh: 1.25},
-			{Workload: "cpu", Metric: "time", Arm: "lxc", Cap: "write_ops", Limit: 500, Unit: "1/s", N: 10, Ratio: 0.4,
-				CILow: 0.3, CIHigh: 0.5, Peak: 0.6, Untested: true}},
+			N: 10, Estimate: claim.Between(1.017, 1.01, 1.02), Peak: 1.21, PeakLow: 1.18, PeakHigh: 1.25},
+			{Workload: "cpu", Metric: "time", Arm: "lxc", Cap: "write_ops", Limit: 500, Unit: "1/s", N: 10,
+				Estimate: claim.Between(0.4, 0.3, 0.5), Peak: 0.6, Untested: true}},
 	}
 	res.Isolation[0].Verdict = analyze.Costs
 	for _, width := range []int{60, 140} {
@@ -75,7 +76,7 @@ func TestIsolationAnswers(t *testing.T) {
 	of := func(arm, scenario string, ratio, far float64, verdict analyze.Verdict) analyze.Isolation {
 		return analyze.Isolation{Scenario: scenario, Trials: 10, Native: 1.5, Comparison: analyze.Comparison{Workload: "cpu",
 			Metric: "time", Primary: true, Arm: arm + "@" + scenario, Baseline: arm, N: 10,
-			Ratio: ratio, CILow: 0.99 * ratio, CIHigh: 1.01 * ratio, FartherPercent: far, Verdict: verdict, HasControl: true}}
+			Estimate: claim.Between(ratio, 0.99*ratio, 1.01*ratio), FartherPercent: far, Verdict: verdict, HasControl: true}}
 	}
 	tcg, native, never := of("tcg", "a", 9, 900, analyze.Costs), of("native", "a", 1.5, 51, analyze.Costs),
 		of("kvm", "e", 1, 0, analyze.NotResolved)
@@ -108,7 +109,7 @@ func TestIsolationAnswers(t *testing.T) {
 
 	cell := func(scenario string, low, high float64, verdict analyze.Verdict) {
 		res.IsolationMatrix = append(res.IsolationMatrix, analyze.IsolationCell{Of: "lxc", Scenario: scenario,
-			Excess: &analyze.Excess{Workload: "cpu", Ratio: (low + high) / 2, Low: low, High: high, Verdict: verdict}})
+			Excess: &analyze.Excess{Workload: "cpu", Estimate: claim.Between((low+high)/2, low, high), Verdict: verdict}})
 	}
 	cell("a", 1.1, 1.3, analyze.Costs)
 	cell("b", 0.7, 1.2, analyze.NotResolved)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/report/reporttest"
 )
 
@@ -15,7 +16,7 @@ func TestLatencies(t *testing.T) {
 		res.Latencies = append(res.Latencies, analyze.Latency{Percentile: q, Value: 0.00123, BaselineValue: 0.001,
 			Count: 50_000, BaselineCount: 100_000, Comparison: analyze.Comparison{Workload: "openssl-enc", Metric: "time",
 				Arm: arm, Baseline: baseline, Family: family, Control: family == analyze.FamilyControl, N: 8, Units: 8,
-				Ratio: 1 + percent/100, CILow: 1 + percent/200, CIHigh: 1 + percent/50, OverheadPercent: percent,
+				Estimate: claim.Between(1+percent/100, 1+percent/200, 1+percent/50), OverheadPercent: percent,
 				FartherPercent: 2 * percent, Verdict: verdict}})
 	}
 	for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {

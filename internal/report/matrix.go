@@ -107,7 +107,7 @@ func beyondNative(v analyze.Verdict) string {
 }
 
 func matrixFigure(e *analyze.Excess) MatrixFigure {
-	return MatrixFigure{claimedTimes(e.Ratio, e.Verdict), span(e.Low, e.High), Clean(e.Workload), beyondNative(e.Verdict),
+	return MatrixFigure{claimedTimes(e.Ratio, e.Verdict), span(e.Ends()), Clean(e.Workload), beyondNative(e.Verdict),
 		e.Scope == analyze.ScopeTheseGuests}
 }
 

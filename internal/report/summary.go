@@ -185,7 +185,7 @@ func shortExcess(res *analyze.Result, arm string) string {
 		if c.Excess.Verdict == analyze.Costs && (worst == nil || c.Excess.Ratio > worst.Excess.Ratio) {
 			worst = cell
 		}
-		if widest == nil || c.Excess.High > widest.Excess.High {
+		if widest == nil || c.Excess.CIHigh > widest.Excess.CIHigh {
 			widest = cell
 		}
 	}
@@ -193,8 +193,8 @@ func shortExcess(res *analyze.Result, arm string) string {
 	switch {
 	case worst != nil:
 		return "beside " + worst.Scenario + " " + Digits(worst.Excess.Ratio, 3) + native
-	case widest != nil && widest.Excess.High < widestExcess:
-		return "beside neighbours at most " + Digits(widest.Excess.High, 3) + native
+	case widest != nil && widest.Excess.CIHigh < widestExcess:
+		return "beside neighbours at most " + Digits(widest.Excess.CIHigh, 3) + native
 	}
 	return ""
 }

@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/model"
 )
 
 func TestSummaries(t *testing.T) {
-	claim := func(workload string, percent, low, high float64) analyze.Claim {
+	cost := func(workload string, percent, low, high float64) analyze.Claim {
 		return analyze.Claim{Workload: workload, Metric: "time", Percent: percent, Low: low, High: high,
 			Ratio: 1 + percent/100}
 	}
@@ -17,24 +18,24 @@ func TestSummaries(t *testing.T) {
 	}
 	cell := func(arm, scenario string, ratio, high float64, v analyze.Verdict) analyze.IsolationCell {
 		return analyze.IsolationCell{Of: arm, Scenario: scenario,
-			Excess: &analyze.Excess{Ratio: ratio, High: high, Verdict: v}}
+			Excess: &analyze.Excess{Estimate: claim.Between(ratio, ratio/2, high), Verdict: v}}
 	}
 	value := func(v float64) analyze.Range { return analyze.Range{N: 1, Min: v, Mean: v, Max: v} }
 	res := &analyze.Result{Baseline: "native", Alpha: 0.05, Delta: 0.02,
 		Answers: []analyze.Answer{
 			{Arm: "qemu-tcg", Emulated: true, Workloads: 1},
 			{Arm: "lxc", Workloads: 7, None: []string{"a", "b"},
-				Open: []analyze.Claim{claim("c", 3, -1, 120), claim("d", 1, -2.5, 2), claim("e", 0, -1, 2), claim("f", 1, -1, 2.2),
-					claim("g", 4, 0, 0)},
+				Open: []analyze.Claim{cost("c", 3, -1, 120), cost("d", 1, -2.5, 2), cost("e", 0, -1, 2), cost("f", 1, -1, 2.2),
+					cost("g", 4, 0, 0)},
 				AtOnce: &analyze.Answer{Arm: "lxc", Workloads: 4, None: []string{"b", "c", "d"},
 					Costs: []analyze.Claim{{Workload: "a", Metric: analyze.CPUTimeAtOnce, Percent: 1.7, Low: 1.5, High: 1.9}}}},
-			{Arm: "runc", Workloads: 2, Open: []analyze.Claim{claim("a", 1, -1, 3), claim("b", 1, -3.5, 2)},
-				AtOnce: &analyze.Answer{Arm: "runc", Workloads: 1, Open: []analyze.Claim{claim("a", 0, 0, 0)}}},
+			{Arm: "runc", Workloads: 2, Open: []analyze.Claim{cost("a", 1, -1, 3), cost("b", 1, -3.5, 2)},
+				AtOnce: &analyze.Answer{Arm: "runc", Workloads: 1, Open: []analyze.Claim{cost("a", 0, 0, 0)}}},
 			{Arm: "kvm", Workloads: 6, None: []string{"f"}, Scope: analyze.ScopeTheseGuests,
-				Costs: []analyze.Claim{claim("a", 300, 250, 350), claim("b", 50, 40, 60), claim("c", 40, 30, 50),
-					claim("d", 30, 20, 40)},
-				Gains: []analyze.Claim{claim("e", -20, -25, -15)}},
-			{Arm: "uml", Workloads: 1, Open: []analyze.Claim{claim("a", 1, 0, 0)}},
+				Costs: []analyze.Claim{cost("a", 300, 250, 350), cost("b", 50, 40, 60), cost("c", 40, 30, 50),
+					cost("d", 30, 20, 40)},
+				Gains: []analyze.Claim{cost("e", -20, -25, -15)}},
+			{Arm: "uml", Workloads: 1, Open: []analyze.Claim{cost("a", 1, 0, 0)}},
 		},
 		Comparisons: []analyze.Comparison{{Arm: "kvm", Baseline: "native", Workload: "e", Metric: "time", Primary: true,
 			Findings: []string{"cached-writes"}}},

@@ -164,7 +164,8 @@ const widest = 10
 
 // Known reports whether a comparison has an interval that says anything.
 func Known(c analyze.Comparison) bool {
-	return c.N > 1 && !c.Coarse && c.CILow > 0 && c.CIHigh < widest*c.CILow && math.Abs(c.FartherPercent) <= MostPercent
+	return c.N > 1 && !c.Coarse && c.Interval != nil && c.CIHigh < widest*c.CILow &&
+		math.Abs(c.FartherPercent) <= MostPercent
 }
 
 // AtMost words the most that a known comparison may cost: the end of its interval
@@ -192,7 +193,7 @@ const TheseGuests = "these guests only: fewer than 4 guests of an arm were creat
 // Interval formats the interval of a comparison's overhead in percent; "" if it has
 // none, or none that can be trusted.
 func Interval(c analyze.Comparison) string {
-	if c.N < 2 || c.CILow == 0 || c.Coarse {
+	if c.N < 2 || c.Interval == nil || c.Coarse {
 		return ""
 	}
 	if high := 100 * (c.CIHigh - 1); high <= MostPercent {

@@ -156,16 +156,6 @@ func Welch(x, y []float64, alpha float64) (Interval, error) {
 	return tInterval(mx-my, math.Sqrt(a+b), df, len(x)+len(y), alpha), nil
 }
 
-// Equivalent reports whether an interval of a ln ratio lies inside ±ln(1+delta),
-// so that the ratio is between 1/(1+delta) and 1+delta. With the 95 % interval,
-// this is the pair of one-sided tests of Schuirmann (J. Pharmacokinet. 1987) at
-// 2.5 % each, which is stricter than the usual 90 % interval. Only equivalence is
-// evidence that there is no difference; a lack of significance is not.
-func Equivalent(ln Interval, delta float64) bool {
-	limit := math.Log1p(delta)
-	return ln.Low > -limit && ln.High < limit
-}
-
 // tInterval returns the interval est ± t_df se.
 func tInterval(est, se, df float64, n int, alpha float64) Interval {
 	iv := Interval{Estimate: est, Low: est, High: est, StdErr: se, DF: df, N: n, P: 1}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -21,8 +22,8 @@ func runWith(part, what string, round int, comparisons ...analyze.Comparison) Re
 }
 
 func timeOf(workload, arm string, ratio, half float64, verdict analyze.Verdict) analyze.Comparison {
-	return analyze.Comparison{Workload: workload, Metric: "time", Primary: true, Arm: arm, Ratio: ratio,
-		CILow: ratio * math.Exp(-half), CIHigh: ratio * math.Exp(half), Verdict: verdict}
+	return analyze.Comparison{Workload: workload, Metric: "time", Primary: true, Arm: arm,
+		Estimate: claim.Between(ratio, ratio*math.Exp(-half), ratio*math.Exp(half)), Verdict: verdict}
 }
 
 // hasRows reports an error for each line that text does not contain.

@@ -36,10 +36,10 @@ func counts(c analyze.Comparison) bool {
 }
 
 // has reports whether c has an interval.
-func has(c analyze.Comparison) bool { return c.CILow > 0 && c.CIHigh > 0 }
+func has(c analyze.Comparison) bool { return c.Interval != nil }
 
 // excludes reports whether the interval excludes a cost of 0.
-func excludes(c analyze.Comparison) bool { return has(c) && (c.CILow > 1 || c.CIHigh < 1) }
+func excludes(c analyze.Comparison) bool { return c.Above(1) || c.Below(1) }
 
 // claimed reports whether the verdict is costs or gains.
 func claimed(c analyze.Comparison) bool {

@@ -32,7 +32,8 @@ func costsPlot(id string, res *analyze.Result) (template.HTML, string) {
 	duets := make([]*analyze.Comparison, len(shown))
 	for i, c := range shown {
 		see := func(c analyze.Comparison) {
-			for _, r := range []float64{c.Ratio, c.CILow, c.CIHigh} {
+			low, high := c.Ends()
+			for _, r := range []float64{c.Ratio, low, high} {
 				ratios = append(ratios, min(max(r, 1/widestCost), widestCost))
 			}
 		}
@@ -94,7 +95,7 @@ func drawCost(s *svg, a axis, res *analyze.Result, c analyze.Comparison, y float
 		s.text(a.from+52, y+4, "edge "+class, "◂ "+report.Digits(c.Ratio, 3)+"×")
 		return
 	}
-	if c.CIHigh == 0 || c.Coarse {
+	if c.Interval == nil || c.Coarse {
 		s.text(a.x(0)+6, y+4, "none", "not known")
 		return
 	}

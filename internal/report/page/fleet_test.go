@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/fleet"
 	"github.com/tare-bench/tare/internal/host/doctor"
 	"github.com/tare-bench/tare/internal/report/page/pagetest"
@@ -23,13 +24,13 @@ func aFleet(says string) *fleet.Result {
 			m := fleet.MachineCost{Machine: fmt.Sprint("node", i+1, says)}
 			if strings.HasPrefix(m.Machine, odd) && odd != "" {
 				m.Odd, at = true, ln+0.3
-				m.Without = &fleet.Without{Ratio: 1.05, NextLow: 1.01, NextHigh: 1.09}
+				m.Without = &fleet.Without{Estimate: claim.Between(1.05, 1, 1.1), NextLow: 1.01, NextHigh: 1.09}
 			}
 			m.Ratio, m.CILow, m.CIHigh = math.Exp(at), math.Exp(at-0.01), math.Exp(at+0.01)
 			c.Machines = append(c.Machines, m)
 		}
-		c.Pooled = &fleet.Pooled{Estimate: fleet.Estimate{Ratio: math.Exp(ln), CILow: math.Exp(ln - 0.02),
-			CIHigh: math.Exp(ln + 0.02), Verdict: verdict, OverheadPercent: 100 * math.Expm1(ln),
+		c.Pooled = &fleet.Pooled{Estimate: fleet.Estimate{Estimate: claim.Between(math.Exp(ln), math.Exp(ln-0.02),
+			math.Exp(ln+0.02)), Verdict: verdict, OverheadPercent: 100 * math.Expm1(ln),
 			FartherPercent: 100 * math.Expm1(ln+0.02)},
 			NextLow: math.Exp(ln - 4*tau - 0.02), NextHigh: math.Exp(ln + 4*tau + 0.02), Tau: tau,
 			TauLow: tau / 2, TauHigh: 2 * tau, DifferP: 0.001}
@@ -50,7 +51,7 @@ func aFleet(says string) *fleet.Result {
 			Runs: []string{"a.tare" + says, "b.tare"}})
 	}
 	g.Odd = []fleet.Odd{{Machine: "node5" + says, Costs: []fleet.OddCost{{Workload: "sysbench-cpu", Arm: "kvm", Here: 1.42,
-		Without: fleet.Without{Ratio: 1.05, NextLow: 1.01, NextHigh: 1.09}}},
+		Without: fleet.Without{Estimate: claim.Between(1.05, 1, 1.1), NextLow: 1.01, NextHigh: 1.09}}},
 		Facts: []fleet.Fact{{What: "governor", Is: "powersave" + says, Others: "performance", Count: 5, Of: 5}},
 		Noise: []doctor.NoiseSource{{What: "swap is in use" + says}}}}
 	alone := fleet.Group{Name: "Other 7", Machines: g.Machines[:1], Costs: []fleet.Cost{lone}}
@@ -117,7 +118,8 @@ func largeFleet() *fleet.Result {
 		for j := range 200 {
 			at := 0.05 + 0.02*math.Sin(float64(7*j))
 			m := fleet.MachineCost{Machine: g.Machines[j].Name, Ratio: math.Exp(at), CILow: math.Exp(at - 0.01),
-				CIHigh: math.Exp(at + 0.01), Odd: j == 17, Without: &fleet.Without{Ratio: 1.05, NextLow: 1.01, NextHigh: 1.09}}
+				CIHigh: math.Exp(at + 0.01), Odd: j == 17,
+				Without: &fleet.Without{Estimate: claim.Between(1.05, 1, 1.1), NextLow: 1.01, NextHigh: 1.09}}
 			c.Machines = append(c.Machines, m)
 		}
 	}
@@ -129,7 +131,7 @@ func aChange(says string) *fleet.Comparison {
 	change := func(arm string, verdict analyze.Verdict, ln float64) fleet.Change {
 		c := aFleet(says).Groups[0].Costs[1]
 		p := *c.Pooled
-		p.Verdict, p.Ratio, p.CILow, p.CIHigh = verdict, math.Exp(ln), math.Exp(ln-0.01), math.Exp(ln+0.01)
+		p.Verdict, p.Estimate.Estimate = verdict, claim.Between(math.Exp(ln), math.Exp(ln-0.01), math.Exp(ln+0.01))
 		return fleet.Change{Workload: c.Workload, Metric: c.Metric, Arm: arm + says, Family: c.Family,
 			Before: 1.05, After: 1.08,
 			NBefore: 6, NAfter: 6, Machines: c.Machines, Change: &p,

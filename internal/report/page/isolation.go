@@ -121,7 +121,7 @@ func scalingPlot(id, workload string, all []analyze.Isolation) template.HTML {
 				counts = append(counts, p.Guests)
 			}
 			y.low, y.high = min(y.low, math.Log(p.Ratio)), max(y.high, math.Log(p.Ratio))
-			if p.CILow > 0 { // the ends of a very wide interval may leave the plot
+			if p.Interval != nil { // the ends of a very wide interval may leave the plot
 				y.low, y.high = min(y.low, math.Log(max(p.CILow, p.Ratio/2))), max(y.high, math.Log(min(p.CIHigh, 2*p.Ratio)))
 			}
 		}
@@ -163,7 +163,7 @@ func scalingPlot(id, workload string, all []analyze.Isolation) template.HTML {
 		for _, p := range c.points {
 			toX, toY := x.x(math.Log(float64(p.Guests))), y.x(math.Log(p.Ratio))
 			s.line(fromX, fromY, toX, toY, class)
-			if p.CILow > 0 { // intervals stand beside each other
+			if p.Interval != nil { // intervals stand beside each other
 				at := toX + 5*(float64(i)-float64(len(list)-1)/2)
 				s.line(at, y.x(math.Log(p.CILow)), at, y.x(math.Log(p.CIHigh)), "range")
 			}

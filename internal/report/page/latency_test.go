@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 )
 
 // TestLatencyView: a curve for each arm that is alone, none for a control, and others beside other guests.
@@ -28,7 +29,7 @@ func TestLatencyView(t *testing.T) {
 		}
 		res.Latencies = append(res.Latencies, analyze.Latency{Percentile: 0.99, Value: 0.01, BaselineValue: 0.01,
 			Comparison: analyze.Comparison{Workload: "web", Arm: arm, Baseline: baseline, Family: family,
-				Control: arm == "native-control", N: 8, Ratio: 1, CILow: 0.9, CIHigh: 1.1}})
+				Control: arm == "native-control", N: 8, Estimate: claim.Between(1, 0.9, 1.1)}})
 	}
 	v := latencies(res, "w0", "web", "solo")
 	if v == nil || len(v.Rows) != 2 || len(v.BesideRows) != 2 {

@@ -23,7 +23,8 @@ func intervalPlot(id string, rows []armRow, m metricView, delta float64) templat
 			continue
 		}
 		c := r.Comparison // the ends of a very wide interval may leave the plot, too
-		ratios = append(ratios, c.Ratio, max(c.CILow, c.Ratio/20), min(c.CIHigh, c.Ratio*20), r.CPURatio)
+		low, high := c.Ends()
+		ratios = append(ratios, c.Ratio, max(low, c.Ratio/20), min(high, c.Ratio*20), r.CPURatio)
 	}
 	a := axisOf(8, ratios)
 	var s svg

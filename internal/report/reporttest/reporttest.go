@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/model"
 )
 
@@ -114,9 +115,9 @@ func Cases() *analyze.Result {
 			Baseline: base, Arm: name, Control: control,
 			Family: analyze.FamilyPrimary, BaselineControl: strings.Replace(base, "native", "native-control", 1),
 			HasControl: true, N: 24, DistinctGuests: 8, Units: 8, Scope: analyze.ScopeGuests, DF: 7, Phi: 1.3,
-			Ratio: 1 + percent/100, CILow: 1 + low/100, CIHigh: 1 + high/100, OverheadPercent: percent, FartherPercent: high,
+			Estimate: claim.Between(1+percent/100, 1+low/100, 1+high/100), OverheadPercent: percent, FartherPercent: high,
 			MeanRatio: 1.01 + percent/100, MeanLow: 0.99 + low/100, MeanHigh: 1.04 + high/100,
-			P: 0.01, PHolm: 0.02, EquivalenceP: 1, EquivalencePHolm: 1, Verdict: verdict, Findings: []string{}}
+			Test: claim.Test{P: 0.01, PHolm: 0.02, EquivalenceP: 1, EquivalencePHolm: 1}, Verdict: verdict, Findings: []string{}}
 		if -low > high {
 			of.FartherPercent = low
 		}
@@ -151,8 +152,8 @@ func Cases() *analyze.Result {
 	}
 	nothing := func(n int) func(*analyze.Comparison) {
 		return func(c *analyze.Comparison) {
-			c.N, c.Units, c.Scope, c.DF, c.CILow, c.CIHigh, c.FartherPercent, c.MeanRatio, c.MeanLow, c.MeanHigh = n, n, "", 0,
-				0, 0, 0, 0, 0, 0
+			c.N, c.Units, c.Scope, c.DF, c.Interval, c.FartherPercent, c.MeanRatio, c.MeanLow, c.MeanHigh = n, n, "", 0, nil,
+				0, 0, 0, 0
 			if n == 0 {
 				c.Ratio, c.OverheadPercent = 0, 0
 			}
@@ -196,8 +197,8 @@ func Cases() *analyze.Result {
 				iso.Comparison = c
 			}
 		}
-		iso.Arm, iso.Baseline, iso.Family, iso.Ratio, iso.CILow, iso.CIHigh, iso.OverheadPercent, iso.FartherPercent = base+
-			"@noisy", base, analyze.FamilyIsolation, 2.05, 1.98, 2.12, 105, 112
+		iso.Arm, iso.Baseline, iso.Family, iso.Estimate, iso.OverheadPercent, iso.FartherPercent = base+"@noisy", base,
+			analyze.FamilyIsolation, claim.Between(2.05, 1.98, 2.12), 105, 112
 		res.Isolation = append(res.Isolation, iso)
 	}
 	in("native", analyze.Isolation{Scenario: "noisy", Guests: 1, Neighbours: []string{"cpu"}, Trials: 24})
@@ -270,7 +271,7 @@ func matrix() (cells []analyze.IsolationCell) {
 		cells = append(cells, cell)
 	}
 	excess := func(workload string, ratio, low, high float64, verdict analyze.Verdict) *analyze.Excess {
-		return &analyze.Excess{Workload: workload, Metric: "time", Workloads: 2, Ratio: ratio, Low: low, High: high,
+		return &analyze.Excess{Workload: workload, Metric: "time", Workloads: 2, Estimate: claim.Between(ratio, low, high),
 			P: 0.01, PHolm: 0.04, Verdict: verdict, Units: 8, Scope: analyze.ScopeGuests}
 	}
 	c("lxc", "noisy", excess("openssl-enc", 1.06, 0.98, 1.14, analyze.NotResolved))

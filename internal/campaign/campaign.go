@@ -101,10 +101,18 @@ func (w Workload) Settings() map[string]string { return model.Values(w.Params) }
 type Image struct {
 	NonFree  bool     // packages of Debian's contrib and non-free may be in it
 	Packages []string // more Debian packages
+	// Kernel is KernelCloud or KernelGeneric: the kernel that machines boot.
+	Kernel string
 	// AlsoFor are workloads that the image must serve too, so that several
 	// campaigns can share one.
 	AlsoFor []string
 }
+
+// The kernels of Debian that machines can boot.
+const (
+	KernelCloud   = "cloud"   // for virtual machines: small, without drivers of hardware
+	KernelGeneric = "generic" // for all machines
+)
 
 // Polite limits what a run takes from whatever else its host does. Without CPUs, the run is not polite.
 type Polite struct {
@@ -265,6 +273,8 @@ type Limits struct {
 	Target      string
 	CheckTarget func(target string) error // nil: any is accepted
 	Options     []Option
+	// CheckOptions returns why options with allowed values exclude each other; nil: none do.
+	CheckOptions func(options map[string]string) error
 }
 
 // IOCap is what caps of I/O a system can enforce.

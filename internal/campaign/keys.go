@@ -223,6 +223,9 @@ var imageKeys = []strict.Key[Image]{
 		boolKind, func(i *Image) *bool { return &i.NonFree }),
 	strict.Field("packages", "Debian packages in the image besides those of the workloads.",
 		strict.List("packages", 100, packageKind), func(i *Image) *[]string { return &i.Packages }),
+	strict.FieldOr("kernel", "Debian's kernel that machines boot: cloud, which is made for virtual machines, or generic, "+
+		"which also has drivers of hardware that QEMU can emulate.",
+		strict.OneOf(KernelCloud, KernelGeneric), func(i *Image) *string { return &i.Kernel }, KernelCloud),
 	strict.Field("also_for", "Further workloads that the image must support, so that several campaigns can share "+
 		"one image.",
 		strict.List("workloads", 100, strict.Name), func(i *Image) *[]string { return &i.AlsoFor }),

@@ -55,6 +55,7 @@ func (r *checker) checkOptions(path string, a *Arm, limits Limits) {
 	for i, o := range limits.Options {
 		names[i] = o.Name
 	}
+	good := true
 	for _, s := range a.Options {
 		at := path + ".options." + s.Name
 		i := slices.Index(names, s.Name)
@@ -64,11 +65,18 @@ func (r *checker) checkOptions(path string, a *Arm, limits Limits) {
 				have = "it has " + strings.Join(names, ", ")
 			}
 			r.FailWord(at, s.Name, names, "%s has no option %s; %s", a.System, strict.Quote(s.Name), have)
+			good = false
 			continue
 		}
 		if values := limits.Options[i].Values; values != nil && !slices.Contains(values, s.Value) {
 			r.FailWord(at, s.Value, values, "option %s of %s must be one of %s, found %s", s.Name, a.System,
 				strings.Join(values, ", "), strict.Quote(s.Value))
+			good = false
+		}
+	}
+	if good && limits.CheckOptions != nil {
+		if err := limits.CheckOptions(model.Values(a.Options)); err != nil {
+			r.Fail(r.at(path, "options"), "arm %q: %v", a.Name, err)
 		}
 	}
 }

@@ -49,7 +49,11 @@ func RecipeOf(c *campaign.Campaign) (image.Recipe, error) {
 		}
 		needs = append(needs, n)
 	}
-	return image.Base().With(needs...)
+	base := image.Base()
+	if c.Image.Kernel == campaign.KernelGeneric {
+		base = base.GenericKernel()
+	}
+	return base.With(needs...)
 }
 
 // ImageDir is where images are kept, without symbolic links: runc follows none to a root.

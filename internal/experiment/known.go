@@ -44,6 +44,9 @@ func (t *Testbed) Known(status map[string]system.Status, here campaign.Host) cam
 		if c, ok := d.(system.TargetChecker); ok {
 			l.CheckTarget = c.CheckTarget
 		}
+		if c, ok := d.(system.OptionsChecker); ok {
+			l.CheckOptions = c.CheckOptions
+		}
 		for _, o := range caps.Options {
 			l.Options = append(l.Options, campaign.Option{Name: o.Name, Values: o.Values, UpToVCPUs: o.UpToVCPUs})
 		}

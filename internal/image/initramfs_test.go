@@ -130,13 +130,13 @@ func TestInitramfs(t *testing.T) {
 	for _, f := range found {
 		names = append(names, filepath.Base(f))
 	}
-	want := []string{"000-virtio_pci.ko", "001-virtio_blk.ko", "002-virtio_console.ko", "003-virtio_net.ko",
-		"004-virtio_rng.ko", "005-virtio_balloon.ko",
-		"006-xen_blkfront.ko", "007-xen_netfront.ko", "008-libcrc32c.ko", "009-xfs.ko", "010-tun.ko"}
+	want := []string{"000-crc32c_generic.ko", "001-ext4.ko", "002-virtio_pci.ko", "003-virtio_blk.ko",
+		"004-virtio_console.ko", "005-virtio_net.ko", "006-virtio_rng.ko", "007-virtio_balloon.ko",
+		"008-xen_blkfront.ko", "009-xen_netfront.ko", "010-libcrc32c.ko", "011-xfs.ko", "012-tun.ko"}
 	if !slices.Equal(names, want) {
 		t.Errorf("modules %v, want %v", names, want)
 	}
-	if b, _ := os.ReadFile(filepath.Join(dir, "modules/009-xfs.ko")); string(b) != "module xfs" {
+	if b, _ := os.ReadFile(filepath.Join(dir, "modules/011-xfs.ko")); string(b) != "module xfs" {
 		t.Errorf("xfs.ko is %q", b)
 	}
 }

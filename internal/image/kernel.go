@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -36,18 +37,26 @@ func takeKernel(ctx context.Context, debs, dir string) (string, error) {
 }
 
 // GuestModules are the modules that a guest needs to find its disks, its network and its agent's
-// channel on virtio or Xen, to mount an xfs data volume, and to return memory. Those that are built
+// channel on virtio or Xen, to mount its file systems, and to return memory. Those that are built
 // into a kernel are not loaded.
 var GuestModules = []string{
+	// crc32c first: file systems need it, but do not list it as a dependency.
+	"crc32c_generic", "ext4",
 	"virtio_pci", "virtio_blk", "virtio_console", "virtio_net", "virtio_rng", "virtio_balloon",
 	"xen_blkfront", "xen_netfront", "xfs",
 }
+
+var errNoModule = errors.New("there is no module")
 
 // ModuleFiles returns the files of the named modules and their dependencies, in the order in which
 // they must be loaded.
 func (i *Image) ModuleFiles(names ...string) ([]string, error) {
 	files, err := moduleOrder(os.DirFS(i.Modules), names)
 	if err != nil {
+		if errors.Is(err, errNoModule) {
+			return nil, fault.WithRemedy(fault.Campaignf("the kernel of the image, %s: %w", i.KernelVersion, err),
+				"use Debian's kernel for all machines: image: {kernel: generic} in the campaign")
+		}
 		return nil, fault.Hostf("kernel %s: %w", i.KernelVersion, err)
 	}
 	for n, f := range files {
@@ -107,7 +116,7 @@ func moduleOrder(dir fs.FS, names []string) ([]string, error) {
 				return nil, err
 			}
 		case !inKernel[name]:
-			return nil, fmt.Errorf("there is no module %s", name)
+			return nil, fmt.Errorf("%w %s", errNoModule, name)
 		}
 	}
 	return order, nil

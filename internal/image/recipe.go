@@ -62,7 +62,7 @@ func Base() Recipe {
 			// Network workloads; without netbase, NPtcp and others fail on "tcp".
 			"iproute2", "netbase",
 		},
-		Kernel: "linux-image-cloud-" + arch,
+		Kernel: "linux-image-cloud-" + arch, // without drivers for hardware, so small and quick to boot
 		Source: "linux-source-6.1",
 		Pieces: 256,
 		Exclude: []string{
@@ -71,6 +71,12 @@ func Base() Recipe {
 		},
 		Include: []string{"/usr/share/doc/*/copyright", "/usr/share/locale/locale.alias"},
 	}
+}
+
+// GenericKernel is r with the kernel that Debian has for all machines, with drivers of real hardware.
+func (r Recipe) GenericKernel() Recipe {
+	r.Kernel = "linux-image-" + r.Arch
+	return r
 }
 
 // Tools is the recipe of the tools tree: programs of systems, for hosts that lack them.

@@ -52,6 +52,12 @@ func (r Request) queues(options []Option) (int, error) {
 // TargetChecker is implemented by drivers that can reject an impossible target from its text alone.
 type TargetChecker interface{ CheckTarget(target string) error }
 
+// OptionsChecker is implemented by drivers whose options exclude each other. CheckOptions returns why these values,
+// without defaults, do.
+type OptionsChecker interface {
+	CheckOptions(options map[string]string) error
+}
+
 // Capper is implemented by guests that enforce a CPU cap by other means than their control group.
 // Cap takes CPUs' worth of time; 0 removes the cap.
 type Capper interface {

@@ -224,6 +224,9 @@ type Userland struct {
 	Initramfs string // with the agent as /init
 	// BareInitramfs is the same without modules, for kernels other than Kernel.
 	BareInitramfs string
+	// InitramfsWith returns an Initramfs with more modules of Kernel, for devices that most machines do not have.
+	// An error is of the kind fault.Campaign if Kernel has no such module.
+	InitramfsWith func(modules ...string) (string, error)
 	Agent         string // the agent's static program
 }
 

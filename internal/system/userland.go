@@ -26,5 +26,6 @@ func NewUserland(img *image.Image, agentProgram []byte, dir string) (*Userland, 
 	return &Userland{
 		Tree: img.Tree, Disk: img.Disk, Kernel: img.Kernel, Vmlinux: img.Vmlinux, Agent: agent,
 		Initramfs: initramfs, BareInitramfs: bare,
+		InitramfsWith: func(modules ...string) (string, error) { return img.Initramfs(agentProgram, modules...) },
 	}, nil
 }

@@ -23,9 +23,12 @@ type domain struct {
 	Kind, Name, Socket, Log string
 	// What QEMU's user reads of the image, and the node of the data volume's device.
 	Kernel, Initramfs, Disk, Data string
-	Group                         uint32 // that QEMU runs in
-	Env                           [][2]string
-	Grant                         []capability.Cap
+	DataNode                      string // of the data volume in the guest
+	bus
+	initramfs string // the image's file that is Initramfs
+	Group     uint32 // that QEMU runs in
+	Env       [][2]string
+	Grant     []capability.Cap
 }
 
 // machine describes a domain of libvirt's QEMU driver. It has no default devices, as with the
@@ -38,14 +41,15 @@ var machine = parse(`<domain type='{{.Kind}}'>
     <type arch='x86_64' machine='pc'>hvm</type>
     <kernel>{{.Kernel | xml}}</kernel>
     <initrd>{{.Initramfs | xml}}</initrd>
-    <cmdline>console=ttyS0 quiet panic=-1 tare.port=tare.agent{{if .Volume}} tare.root=vda tare.data=vdb:{{.Volume.FS}}{{end}}</cmdline>
+    <cmdline>console=ttyS0 quiet panic=-1 tare.port=tare.agent{{if .Volume}} tare.root=vda tare.data={{.DataNode}}:{{.Volume.FS}}{{end}}</cmdline>
   </os>
   <features><acpi/></features>
   <cpu mode='{{if eq .Kind "kvm"}}host-passthrough{{else}}maximum{{end}}'/>
   <on_poweroff>destroy</on_poweroff><on_reboot>destroy</on_reboot><on_crash>destroy</on_crash>
   <devices>{{if .Volume}}
     <disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='{{.Disk | xml}}'/><target dev='vda' bus='virtio'/><readonly/><shareable/></disk>
-    <disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='threads'/><source dev='{{.Data | xml}}'/><target dev='vdb' bus='virtio'/></disk>{{end}}
+    <disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='threads'/><source dev='{{.Data | xml}}'/><target dev='{{.DataTarget}}' bus='{{.Bus}}'/></disk>{{if .SCSI}}
+    <controller type='scsi' model='{{.SCSI}}'/>{{end}}{{end}}
     <serial type='file'><source path='{{.Log | xml}}'/></serial>
     <channel type='unix'><source mode='connect' path='{{.Socket | xml}}'/><target type='virtio' name='tare.agent'/></channel>
     <controller type='usb' model='none'/>
@@ -54,8 +58,25 @@ var machine = parse(`<domain type='{{.Kind}}'>
   <seclabel type='static' model='dac' relabel='no'><label>+{{.User}}:+{{.Group}}</label></seclabel>
 </domain>`)
 
-// dataDisk is the machine's disk that is its data volume.
-const dataDisk = "vdb"
+// bus is where libvirt attaches the data volume.
+type bus struct {
+	Bus, DataTarget string
+	SCSI            string // the model of its controller, if libvirt must be told
+}
+
+// buses are those of the controllers that libvirt can choose, by the values of system.OptionDisk.
+var buses = map[string]bus{
+	system.VirtioBlk: {Bus: "virtio", DataTarget: "vdb"},
+	"virtio-scsi":    {Bus: "scsi", DataTarget: "sda", SCSI: "virtio-scsi"},
+	"sata":           {Bus: "sata", DataTarget: "sda"},
+	"ide":            {Bus: "ide", DataTarget: "hda"},
+}
+
+var options = []system.Option{{
+	Name: system.OptionDisk, Values: system.Models(buses), Default: system.VirtioBlk,
+	About: "the controller of the data disk: virtio-blk and virtio-scsi are made for virtual machines, sata and ide imitate " +
+		"hardware; sata needs image: {kernel: generic}",
+}}
 
 // container describes a domain of libvirt's LXC driver. libvirt mounts the host's control groups of
 // version 1 writable in every container, so that it could leave its own: they are hidden. The
@@ -113,7 +134,15 @@ func (d Driver) describe(s *system.Site, socket string) (*domain, error) {
 		v.Env = append(v.Env, [2]string{name, value})
 	}
 	var err error
-	if d.container() {
+	if !d.container() {
+		model := s.Setting(options, system.OptionDisk)
+		v.bus, v.DataNode = buses[model], system.DiskModels[model].Node
+		var modules []string
+		if s.Volume != nil {
+			modules = system.DiskModels[model].Modules
+		}
+		v.initramfs, err = s.Userland.InitramfsFor(modules)
+	} else {
 		v.form = container
 		v.Grant, err = system.HarmlessCapabilities()
 	}
@@ -174,7 +203,7 @@ func (v *domain) own() error {
 
 // images are the files of the image that a machine uses, by where it does.
 func (v *domain) images() map[string]string {
-	return map[string]string{v.Kernel: v.Userland.Kernel, v.Initramfs: v.Userland.Initramfs, v.Disk: v.Userland.Disk}
+	return map[string]string{v.Kernel: v.Userland.Kernel, v.Initramfs: v.initramfs, v.Disk: v.Userland.Disk}
 }
 
 // disown unmounts the files of the image, and removes the device node, which own makes anew.

@@ -174,8 +174,9 @@ func (g *guest) CapIO(_ context.Context, c model.IOCaps) error {
 	} {
 		params = append(params, libvirt.TypedParam{Field: name, Value: *libvirt.NewTypedParamValueUllong(uint64(value))})
 	}
+	disk := buses[g.site.Setting(options, system.OptionDisk)].DataTarget
 	return bounded(func() error {
-		return g.libvirt.DomainSetBlockIOTune(g.domain, dataDisk, params, uint32(libvirt.DomainAffectLive))
+		return g.libvirt.DomainSetBlockIOTune(g.domain, disk, params, uint32(libvirt.DomainAffectLive))
 	})
 }
 

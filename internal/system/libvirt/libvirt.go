@@ -64,11 +64,12 @@ func (d Driver) Capabilities() system.Capabilities {
 		NetCap:       system.NoPortCap,
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
 		DiskBackings: []string{model.BackingLoop, model.BackingBlock},
-		Disk:         "virtio-blk, cache=none",
+		Disk:         "virtio-blk, unless the option disk says otherwise, cache=none",
 		Networks:     []string{model.NetworkNone},
 		NeedsRoot:    true,
 		HostBoot:     "linux",
 		Emulated:     d.kind == "qemu",
+		Options:      options,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/systemtest"
@@ -90,6 +91,42 @@ func TestXML(t *testing.T) {
 		} else if v.Channel.Path != "/a&b/'c'/agent.sock" || !strings.Contains(v.Cmdline, "tare.data=vdb:xfs") {
 			t.Errorf("%s: %+v", d.Name(), v)
 		}
+	}
+}
+
+// TestControllers: each controller has its place in a machine's description, and the guest finds the disk behind one.
+func TestControllers(t *testing.T) {
+	more := func(modules ...string) (string, error) { return strings.Join(modules, "+"), nil }
+	for name, at := range buses {
+		s := &system.Site{ID: "a", Dir: "/a", Userland: &system.Userland{Initramfs: "none", InitramfsWith: more},
+			Request: system.Request{Options: map[string]string{"disk": name}},
+			Volume:  &volume.Volume{Device: "/dev/loop7", FS: "ext4"}}
+		v, err := QEMU().describe(s, "/socket")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := v.xml()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"<target dev='" + at.DataTarget + "' bus='" + at.Bus + "'/>", "tare.data=" + system.DiskModels[name].Node + ":ext4",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in %s", name, want, text)
+			}
+		}
+		if want := strings.Join(system.DiskModels[name].Modules, "+"); want != "" && v.images()[v.Initramfs] != want {
+			t.Errorf("%s: the initramfs has %q", name, v.images()[v.Initramfs])
+		}
+	}
+	f := systemtest.Request()
+	f.Options = map[string]string{"disk": "virtio-scsi"}
+	m := systemtest.Launch(t, QEMU(), "scsi", f)
+	r, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"findmnt", "-no", "SOURCE", m.DataDir()},
+		Env: system.AgentEnv, OutputLimit: 1 << 10})
+	if err != nil || !strings.HasSuffix(string(r.Stdout), "/dev/sda\n") {
+		t.Errorf("%v, %+v: %s%s", err, r, r.Stdout, r.Stderr)
 	}
 }
 

@@ -45,7 +45,7 @@ func (d Driver) Capabilities() system.Capabilities {
 		NetCap:       system.BucketCap,
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
 		DiskBackings: []string{model.BackingLoop, model.BackingRaw, model.BackingQCOW2, model.BackingBlock},
-		Disk:         "virtio-blk",
+		Disk:         "virtio-blk, unless the option disk says otherwise",
 		Networks:     []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser},
 		Port:         system.TapPort,
 		Programs:     []string{program},
@@ -107,7 +107,11 @@ func (d Driver) proveKVM(ctx context.Context, h *system.Host, st *system.Status)
 }
 
 func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	g, err := d.begin(ctx, s, d.commandLine(s))
+	initramfs, err := s.Userland.InitramfsFor(modules(s))
+	if err != nil {
+		return nil, err
+	}
+	g, err := d.begin(ctx, s, initramfs, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -119,14 +123,15 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 	return g, nil
 }
 
-// begin starts QEMU with more files after the monitor's, and connects to its monitor.
-func (d Driver) begin(ctx context.Context, s *system.Site, argv []string, files ...*os.File) (*guest, error) {
+// begin starts QEMU with more arguments and with more files after the monitor's, and connects to its monitor.
+func (d Driver) begin(ctx context.Context, s *system.Site, initramfs string, more []string, files ...*os.File) (*guest,
+	error) {
 	ours, theirs, err := system.StreamPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	c := system.Command{Jail: d.jail(s), Argv: argv, Files: append([]*os.File{theirs}, files...)}
+	c := system.Command{Jail: d.jail(s, initramfs), Argv: append(d.commandLine(s, initramfs), more...), Files: append([]*os.File{theirs}, files...)}
 	if s.Port != nil {
 		c.Net = s.Port.VMMNamespace
 	}
@@ -148,7 +153,7 @@ func (d Driver) begin(ctx context.Context, s *system.Site, argv []string, files 
 }
 
 // jail returns what QEMU gets of the host.
-func (d Driver) jail(s *system.Site) *sandbox.Jail {
+func (d Driver) jail(s *system.Site, initramfs string) *sandbox.Jail {
 	var devices []string
 	if d.accel == "kvm" {
 		devices = append(devices, "/dev/kvm")
@@ -159,14 +164,14 @@ func (d Driver) jail(s *system.Site) *sandbox.Jail {
 			devices = append(devices, vhostDevice)
 		}
 	}
-	return s.Jail([]string{s.Userland.Kernel, s.Userland.Initramfs}, devices)
+	return s.Jail([]string{s.Userland.Kernel, initramfs}, devices)
 }
 
 // qmpFD is the descriptor after the agent's stream.
 const qmpFD = system.AgentFD + 1
 
 // commandLine describes the whole machine: it has no default devices.
-func (d Driver) commandLine(s *system.Site) []string {
+func (d Driver) commandLine(s *system.Site, initramfs string) []string {
 	f := s.Flavor
 	kernelArgs := []string{"console=ttyS0", "quiet", "panic=-1", "tare.port=tare.agent"}
 	args := []string{
@@ -185,7 +190,8 @@ func (d Driver) commandLine(s *system.Site) []string {
 		args = append(args,
 			"-drive", "if=none,id=root,format=raw,readonly=on,file="+s.Userland.Disk, "-device", "virtio-blk-pci,drive=root")
 		args = append(args, dataDisk(s)...)
-		kernelArgs = append(kernelArgs, "tare.root=vda", "tare.data=vdb:"+s.Volume.FS)
+		node := system.DiskModels[s.Setting(options, system.OptionDisk)].Node
+		kernelArgs = append(kernelArgs, "tare.root=vda", "tare.data="+node+":"+s.Volume.FS)
 	}
 	if s.Setting(options, "hugepages") == "on" {
 		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,hugetlb=on,prealloc=on",
@@ -201,7 +207,7 @@ func (d Driver) commandLine(s *system.Site) []string {
 		args = append(args, "-netdev", net, "-device", networkCard(s))
 		kernelArgs = append(kernelArgs, system.NetworkParameter("eth0", s))
 	}
-	return append(args, "-kernel", s.Userland.Kernel, "-initrd", s.Userland.Initramfs, "-append",
+	return append(args, "-kernel", s.Userland.Kernel, "-initrd", initramfs, "-append",
 		strings.Join(kernelArgs, " "))
 }
 

@@ -42,18 +42,16 @@ func TestLoop(t *testing.T) {
 }
 
 // TestCache: with the default cache mode, data that the guest flushed is on the device; with
-// "unsafe" the flush succeeds, but the data is not there.
+// "unsafe" the flush succeeds, but the data is not there. Both hold for disks on other controllers, too.
 func TestCache(t *testing.T) {
 	const bytes = 32 << 20
 	for _, c := range []struct {
-		cache   string
-		arrives bool
-	}{{"", true}, {"unsafe", false}} {
+		cache, disk string
+		arrives     bool
+	}{{"none", "nvme", true}, {"unsafe", "ide", false}} {
 		t.Run("cache="+c.cache, func(t *testing.T) {
 			f := systemtest.Request()
-			if c.cache != "" {
-				f.Options = map[string]string{"cache": c.cache}
-			}
+			f.Options = map[string]string{"cache": c.cache, "disk": c.disk}
 			m := systemtest.Launch(t, TCG(), "cache", f)
 			before, err := m.Written()
 			if err != nil {
@@ -133,7 +131,7 @@ func TestFlushes(t *testing.T) {
 func TestOwnFile(t *testing.T) {
 	f := systemtest.Request()
 	f.Backing, f.DiskFS, f.Network = model.BackingQCOW2, "ext2", model.NetworkUser
-	f.Options = map[string]string{"cache": "writeback", "iothread": "on"}
+	f.Options = map[string]string{"cache": "writeback", "iothread": "on", "disk": "virtio-scsi", "nic": "vmxnet3"}
 	m := systemtest.Launch(t, TCG(), "file", f)
 	if m.Hello.DataFS != "ext2" {
 		t.Errorf("/data is %q", m.Hello.DataFS)
@@ -285,7 +283,7 @@ func TestCommandLine(t *testing.T) {
 		FS: "xfs"}}
 	s.Flavor = model.Flavor{VCPUs: 1, MemoryBytes: 256 << 20}
 	s.Options = map[string]string{"hugepages": "on", "cache": "directsync"}
-	line := KVM().commandLine(s)
+	line := KVM().commandLine(s, "/i")
 	for _, want := range []string{
 		"memory-backend-memfd,id=ram,size=256M,hugetlb=on,prealloc=on",
 		"if=none,id=data,format=raw,aio=threads,cache=directsync,file=/dev/a,,b",
@@ -303,10 +301,48 @@ func TestCommandLine(t *testing.T) {
 		"2": {"queues=2", "virtio-net-pci,netdev=net,mac=02:00:00:00:00:01,mq=on"},
 	} {
 		s.Options = map[string]string{"vhost": "off", "queues": queues}
-		line := KVM().commandLine(s)
+		line := KVM().commandLine(s, "/i")
 		if !slices.Contains(line, "tap,id=net,script=no,downscript=no,ifname=tap1,vhost=off,"+want[0]) ||
 			!slices.Contains(line, want[1]) {
 			t.Errorf("with %s queues: %q", queues, line)
+		}
+	}
+}
+
+// TestDevices: every controller and card has its arguments, and what cannot go together is refused.
+func TestDevices(t *testing.T) {
+	for name, device := range diskDevices {
+		if system.DiskModels[name].Node == "" || len(device) == 0 {
+			t.Errorf("disk %s: %q, %+v", name, device, system.DiskModels[name])
+		}
+	}
+	s := &system.Site{ID: "x", Userland: &system.Userland{}, Volume: &volume.Volume{Device: "/dev/a", Format: "raw",
+		FS: "ext3"}, Port: &network.Port{Tap: "tap1", MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}}}
+	s.Options = map[string]string{"disk": "virtio-scsi", "iothread": "on", "nic": "e1000"}
+	line := strings.Join(KVM().commandLine(s, "/i"), " ")
+	for _, want := range []string{
+		"virtio-scsi-pci,id=controller,iothread=io -device scsi-hd,drive=data,bus=controller.0", "tare.data=sda:ext3",
+		"e1000,netdev=net,mac=02:00:00:00:00:01", "vhost=off",
+	} {
+		if !strings.Contains(line, want) {
+			t.Errorf("no %q in %q", want, line)
+		}
+	}
+	if got := modules(s); !slices.Equal(got, []string{"virtio_scsi", "sd_mod", "e1000"}) {
+		t.Errorf("modules %q", got)
+	}
+	for _, c := range []struct {
+		options map[string]string
+		why     string
+	}{
+		{map[string]string{"disk": "ide", "iothread": "on"}, "not ide"},
+		{map[string]string{"nic": "e1000", "queues": "2"}, "several queues, not e1000"},
+		{map[string]string{"nic": "vmxnet3", "vhost": "on"}, "not those of vmxnet3"},
+		{map[string]string{"nic": "vmxnet3", "disk": "nvme"}, ""},
+	} {
+		err := KVM().CheckOptions(c.options)
+		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%v: %v", c.options, err)
 		}
 	}
 }

@@ -83,7 +83,11 @@ func (d Driver) Restore(ctx context.Context, s *system.Site, dir string) (system
 		return nil, fault.Hostf("%w", err)
 	}
 	defer file.Close()
-	g, err := d.begin(ctx, s, append(d.commandLine(s), "-incoming", fmt.Sprintf("fd:%d", stateFD)), file)
+	initramfs, err := s.Userland.InitramfsFor(modules(s))
+	if err != nil {
+		return nil, err
+	}
+	g, err := d.begin(ctx, s, initramfs, []string{"-incoming", fmt.Sprintf("fd:%d", stateFD)}, file)
 	if err != nil {
 		return nil, err
 	}

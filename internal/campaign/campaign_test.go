@@ -244,7 +244,8 @@ func TestFull(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", c, want)
 	}
 	if len(warnings) != 2 || !strings.Contains(warnings[0].Msg, `"spare" is not used`) ||
-		!strings.Contains(warnings[1].Msg, `"kvm" is left out`) {
+		!strings.Contains(warnings[1].Msg, `"kvm" is left out`) ||
+		!strings.HasSuffix(warnings[1].Msg, "there is no /dev/kvm; to fix: modprobe kvm_intel") {
 		t.Errorf("warnings %v", warnings)
 	}
 	golden(t, "testdata/full.resolved.json", c.Resolved())

@@ -191,13 +191,14 @@ func (r *checker) unusable(path string, a *Arm, limits Limits) {
 	if why == "" {
 		why = "its check failed"
 	}
-	if a.IfUsable {
-		a.Skip = why
-		r.Warn(path, "arm %q is left out: %s is not usable here: %s", a.Name, a.System, why)
-		return
-	}
+	reason := why
 	if limits.Remedy != "" {
 		why += "; to fix: " + limits.Remedy
+	}
+	if a.IfUsable {
+		a.Skip = reason
+		r.Warn(path, "arm %q is left out: %s is not usable here: %s", a.Name, a.System, why)
+		return
 	}
 	r.Fail(path, "arm %q: %s is not usable here: %s; or leave it out with if_usable: true", a.Name, a.System, why)
 }

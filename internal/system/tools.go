@@ -9,6 +9,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/tools"
 )
 
@@ -42,10 +43,19 @@ func (h *Host) Program(ctx context.Context, name string) (p tools.Program, versi
 	if p, err = tools.Find(name, h.Programs); err != nil {
 		return p, "", err
 	}
-	if version, err = p.Version(ctx); err != nil {
-		return p, "", fault.Hostf("%s --version: %w", p.Path, err)
+	version, err = p.Version(ctx)
+	if err == nil && version != "" {
+		return p, version, nil
 	}
-	return p, version, nil
+	if err == nil {
+		err = fault.Hostf("%s --version prints nothing: it is not a working %s", p.Path, name)
+	} else {
+		err = fault.Hostf("%s --version: %w", p.Path, err)
+	}
+	if p.Tree == nil {
+		err = fault.WithRemedy(err, "repair it, or use that of the tools tree: TARE_PROGRAMS=%s", model.ProgramsTools)
+	}
+	return p, "", err
 }
 
 // NoProgram is the status of a system one of whose programs cannot be had, for this reason.

@@ -25,7 +25,7 @@ var packages = []struct {
 	{"pve-qemu-kvm", "10.0.2-4", []string{"Provides: qemu-system-x86, qemu-utils",
 		"Conflicts: qemu-system-x86, qemu-system-arm, qemu-system-common, qemu-utils, qemu-kvm", "Replaces: qemu-utils"},
 		"qemu-system-x86_64"},
-	{"lxc-pve", "6.0.4-1", []string{"Provides: lxc", "Conflicts: lxc, liblxc1", "Replaces: lxc"}, ""},
+	{"lxc-pve", "6.0.4-1", []string{"Provides: lxc", "Conflicts: lxc, liblxc1", "Replaces: lxc"}, "lxc-start"},
 	{"podman", "5:5.3.1-1", []string{"Conflicts: crun", "Replaces: crun"}, "podman"},
 	{"kubelet", "1.33.1-1.1", []string{"Depends: containerd.io"}, "kubelet"},
 	// Older than Debian's, which a newer package would upgrade.
@@ -55,24 +55,28 @@ func host(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	dir := t.TempDir()
-	tree := filepath.Join(dir, "tree")
+	tree := filepath.Join(t.TempDir(), "tree")
 	run(t, "cp", "-a", "--reflink=auto", cache, tree)
-	for _, p := range packages {
-		standIn(t, dir, p.name, "Version: "+p.version+"\n"+strings.Join(p.fields, "\n"), p.programs)
-	}
-	must(t, os.MkdirAll(filepath.Join(tree, "tmp/debs"), 0o755))
-	debs, err := filepath.Glob(filepath.Join(dir, "*.deb"))
-	must(t, err)
-	run(t, "cp", append(debs, filepath.Join(tree, "tmp/debs"))...)
+	run(t, "cp", "-r", standIns(t), filepath.Join(tree, "tmp/debs"))
 	in(t, tree, "dpkg -i /tmp/debs/*.deb && rm -r /tmp/debs")
 	return tree
 }
 
-// standIn builds a package with programs that do nothing, and a service that is enabled.
+// standIns builds the packages and returns their directory.
+func standIns(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, p := range packages {
+		standIn(t, dir, p.name, "Version: "+p.version+"\n"+strings.Join(p.fields, "\n"), p.programs)
+	}
+	return dir
+}
+
+// standIn builds a package in dir, with a service for each of its programs. These note their calls in /run/calls and do
+// nothing else, or wait if their argument is serve.
 func standIn(t *testing.T, dir, name, control, programs string) {
 	t.Helper()
-	root := filepath.Join(dir, name)
+	root := t.TempDir()
 	write := func(path, text string, mode os.FileMode) {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755))
 		must(t, os.WriteFile(filepath.Join(root, path), []byte(text), mode))
@@ -80,7 +84,7 @@ func standIn(t *testing.T, dir, name, control, programs string) {
 	write("DEBIAN/control", "Package: "+name+"\n"+strings.TrimSpace(control)+"\nArchitecture: amd64\nMulti-Arch: same\n"+
 		"Maintainer: Nobody <nobody@example.org>\nDescription: stands for the real one\n", 0o644)
 	for program := range strings.FieldsSeq(programs) {
-		write("usr/bin/"+program, "#!/bin/sh\nexit 0\n", 0o755)
+		write("usr/bin/"+program, "#!/bin/sh\necho \"$0 $*\" >>/run/calls\n[ \"$1\" != serve ] || while :; do sleep 1000; done\n", 0o755)
 		write("usr/lib/systemd/system/"+program+".service", "[Service]\nExecStart=/usr/bin/"+program+"\n", 0o644)
 		write("etc/"+program+"/config", "as its owner wants it\n", 0o644)
 	}
@@ -113,14 +117,8 @@ func in(t *testing.T, tree, script string) string {
 	return string(out)
 }
 
-// state lists the packages with versions, the files below /etc and /usr, and the processes of a tree.
-const state = `
-	dpkg-query -W -f 'package ${Package} ${Version} ${db:Status-Status}\n'
-	find /etc /usr -xdev -path /usr/local/go -prune -o -printf 'file %p %y %m %U:%G %l' \
-		\( -type d -printf '\n' -o -printf ' %s %T@\n' \)
-	find /etc /usr -xdev -type f -path '*/etc/*' -exec sha256sum {} + | sed 's/^/content /'
-	for p in /proc/[0-9]*; do echo "process $(tr '\0' ' ' <$p/cmdline)"; done |
-		grep -v 'sh -c\|^process tr\|^process *$' || :`
+// state lists the packages, the files below /etc and /usr, and the processes of a tree.
+var state = digestScript + "packages; files /etc /usr; processes"
 
 // TestSetup installs what quick needs on a host that works for others. Its packages, files and services stay as they
 // are, and what cannot be installed without a change to them is left out, with the reason.
@@ -242,19 +240,22 @@ func set(text string) map[string]bool {
 	return m
 }
 
+// difference lists lines of one text that the other lacks, or has less often.
 func difference(before, after string) string {
 	var b strings.Builder
-	was, is := set(before), set(after)
-	for line := range was {
-		if !is[line] {
-			fmt.Fprintf(&b, "\n- %s", line)
+	lacks := func(sign, one, other string) {
+		has := map[string]int{}
+		for line := range strings.SplitSeq(other, "\n") {
+			has[line]++
+		}
+		for line := range strings.SplitSeq(one, "\n") {
+			if has[line]--; has[line] < 0 {
+				fmt.Fprintf(&b, "\n%s %s", sign, line)
+			}
 		}
 	}
-	for line := range is {
-		if !was[line] {
-			fmt.Fprintf(&b, "\n+ %s", line)
-		}
-	}
+	lacks("-", before, after)
+	lacks("+", after, before)
 	return b.String()
 }
 

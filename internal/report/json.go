@@ -64,6 +64,7 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	e := &exporter{Writer: bufio.NewWriterSize(w, 1<<16)}
 	e.WriteString("{\n\"tare_export\": " + strconv.Itoa(ExportVersion))
 	e.member("run", m)
+	listAny(e, "summaries", Summaries(res))
 	list(e, "answers", res.Answers)
 	list(e, "rankings", res.Rankings)
 	list(e, "comparisons", res.Comparisons)

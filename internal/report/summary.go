@@ -12,9 +12,9 @@ import (
 
 // Summary is what a run knows about one system, in one sentence.
 type Summary struct {
-	Arm      string // clean
-	Emulated bool
-	Text     string // without a full stop
+	Arm      string `json:"arm"` // clean
+	Emulated bool   `json:"emulated,omitempty"`
+	Text     string `json:"text"` // without a full stop
 }
 
 // SummaryLead introduces the sentences of Summaries.

@@ -108,11 +108,11 @@ func (sum *summary) read(run *store.Run) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range report.OrderedAnswers(res.Answers) {
+	for _, s := range report.Summaries(res) {
 		if len(sum.Answers) == maxAnswers {
 			break
 		}
-		sum.Answers = append(sum.Answers, clip(report.AnswerText(a)))
+		sum.Answers = append(sum.Answers, clip(s.Arm+": "+s.Text))
 	}
 	for _, c := range report.Causes(res.Findings) {
 		if c.Severity != analyze.Serious {

@@ -71,7 +71,7 @@ func TestList(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"a.tare": {"Campaign served, ", sessions[0].Began.Local().Format("2006-01-02 15:04"), ", complete<",
 			"Some &lt;CPU&gt;, 8 CPUs, kernel 6.12-test, bare metal",
-			"<li>lxc: costs ", "no serious finding"},
+			"<li>lxc: &#43;", "no serious finding"},
 		"b.tare": {"Not complete</span>: it was killed or is still running", "<li>lxc: ",
 			`href="/run/b.tare#findings">1 serious finding</a>: `, "lxc on sysbench-cpu", "the guest &lt;crashed&gt;"},
 		"c.tare": {"Campaign served, ", "Not complete</span>"},

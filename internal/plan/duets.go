@@ -53,13 +53,7 @@ func (p *Plan) addDuets(s State, pass Pass, active []string) Pass {
 	if len(names) == 0 {
 		return pass
 	}
-	var others time.Duration
-	for _, g := range pass.Groups {
-		for _, a := range g.Arms {
-			others += s.Trial[Cell{g.Workload, a}]
-		}
-	}
-	each := times(p.DuetShare/(1-p.DuetShare)/float64(len(names)), others)
+	each := p.duetsTime(s, pass) / time.Duration(len(names))
 	shuffle(newDraw(p.Seed, "tare duets 1\x00", s.Pass), names)
 	for _, w := range names {
 		at := len(pass.Groups)
@@ -78,6 +72,27 @@ func (p *Plan) addDuets(s State, pass Pass, active []string) Pass {
 		pass.Groups = slices.Insert(pass.Groups, at, duets...)
 	}
 	return pass
+}
+
+// duetsTime is how long the duets of a pass are to take, all together, beside its other blocks.
+func (p *Plan) duetsTime(s State, pass Pass) time.Duration {
+	var others, had time.Duration
+	for _, g := range pass.Groups {
+		for _, a := range append([]string{g.Warmup, g.Repeat}, g.Arms...) {
+			others += s.Trial[Cell{g.Workload, a}]
+		}
+	}
+	all := times(p.DuetShare/(1-p.DuetShare), others)
+	if p.Rule.Budget == 0 {
+		return all
+	}
+	for w, n := range s.Duets {
+		had += time.Duration(n) * p.duetTime(s, w, p.duetArms(s, w))
+	}
+	// Their share is one of the whole run, and what creates guests takes time, too. A pass makes up for a part of it:
+	// the same guests would have all the duets otherwise.
+	owed := times(p.DuetShare, s.Spent) - had
+	return max(0, min(all+times(1/(1-p.DuetShare), owed), p.Rule.Budget/aimedGuests, longestPass))
 }
 
 // duetTime is how long a duet takes: as measured, or as long as the trials of its arms together.

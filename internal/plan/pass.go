@@ -399,8 +399,10 @@ func (p *Plan) life(s State, of string) int {
 		}
 	}
 	passes, each := p.expected(s)
-	if aimedGuests*start.Seconds() <= startShare*float64(passes)*each.Seconds() || each == 0 {
-		best = min(best, max(1, passes/aimedGuests))
+	for _, guests := range []int{aimedGuests, aimedGuests / 2} {
+		if float64(guests)*start.Seconds() <= startShare*float64(passes)*each.Seconds() || each == 0 {
+			return min(best, max(1, passes/guests))
+		}
 	}
 	return best
 }

@@ -181,6 +181,8 @@ type Workload struct {
 	// WrittenBytes returns how much the timed steps of a trial of this size write
 	// to the data volume; nil: nothing, or not known.
 	WrittenBytes func(size int64) int64
+	// Cached: what a trial stores stays in the page cache while it works, so that it hardly waits for the disk.
+	Cached bool
 	// ReadsBack: a trial has steps with DropCaches.
 	ReadsBack bool
 
@@ -262,10 +264,10 @@ func (w *Workload) Kind() model.WorkloadKind {
 const littleDisk = 1 << 20
 
 // Computes reports whether the cost of w is the CPU time that it takes: it only runs commands, which neither wait for a
-// server nor use the disk.
+// server nor, unless what they store is cached, use the disk.
 func (w *Workload) Computes() bool {
 	return w.Kind() == model.Commands && w.Serve == nil && !w.ReadsBack && !w.RealTime &&
-		(w.DiskBytes == nil || w.DiskBytes(w.MinSize) <= littleDisk)
+		(w.DiskBytes == nil || w.Cached || w.DiskBytes(w.MinSize) <= littleDisk)
 }
 
 // DropsHost reports whether trials of the workload drop the caches of the whole host.

@@ -29,7 +29,7 @@ var aaSystems = []string{"native", "lxc"}
 func aaPart(set *flag.FlagSet) func(*session) error {
 	rounds := set.Int("rounds", 40, "`number` of rounds; each has a duel of native and of lxc, hyperfine in both modes, "+
 		"and a crowd of each system")
-	duelTime := set.Duration("duel", 15*time.Second, "budget of a duel, and the time for hyperfine")
+	duelTime := set.Duration("duel", 15*time.Second, "budget of a duel, and the time for hyperfine; 0: no duels")
 	crowdTime := set.Duration("crowd", 30*time.Second, "budget of a crowd; 0: none")
 	list := set.String("workloads", "openssl-enc:45,sysbench-cpu",
 		"workloads, each with a size or calibrated; duels take turns with them")
@@ -54,10 +54,12 @@ func aaPart(set *flag.FlagSet) func(*session) error {
 					return s.hyperfineLike(what, w.name, kind == hyperfinePinned)
 				})
 			}
-			addRun(duelOf("native", w.name), "native", 1, []workload{w}, *duelTime)
-			addHyperfine(hyperfineUsual)
-			addRun(duelOf("lxc", w.name), "lxc", 1, []workload{w}, *duelTime)
-			addHyperfine(hyperfinePinned)
+			if *duelTime > 0 {
+				addRun(duelOf("native", w.name), "native", 1, []workload{w}, *duelTime)
+				addHyperfine(hyperfineUsual)
+				addRun(duelOf("lxc", w.name), "lxc", 1, []workload{w}, *duelTime)
+				addHyperfine(hyperfinePinned)
+			}
 			if *crowdTime > 0 {
 				for _, system := range aaSystems {
 					addRun(crowd+" "+system, system, twins, workloads, *crowdTime)

@@ -100,7 +100,7 @@ func ddWrite() *workload.Workload {
 		dd := []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", "count=" + decimal(size)}
 		flush := []string{"sync", ddFile}
 		return []workload.Step{
-			{Name: "prepare", Argv: bash(ddRemove)},
+			{Name: "prepare", Argv: bash(absent(ddFile))},
 			{Name: "cold", Argv: dd, Timed: true},
 			{Name: "cold-flush", Argv: flush, Timed: true},
 			{Name: "overwrite", Argv: dd, Timed: true},
@@ -123,7 +123,7 @@ func ddRead() *workload.Workload {
 		count := "count=" + decimal(size)
 		read := []string{"dd", "if=" + ddFile, "of=/dev/null", "bs=1048576", count}
 		return []workload.Step{
-			{Name: "prepare", Argv: bash(ddRemove)},
+			{Name: "prepare", Argv: bash(absent(ddFile))},
 			{Name: "write", Argv: []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", count, "conv=fsync"}},
 			{Name: "cold", Argv: read, Timed: true, DropCaches: true},
 			{Name: "warm", Argv: read, Timed: true},

@@ -64,13 +64,13 @@ func untarKernel(source string) *workload.Workload {
 		workload.Time("unpacking, as in the article, without the flush of the file system"),
 		workload.HostTime("time-flushed", "unpacking, and the flush of the file system"),
 	}
-	w.DiskBytes = func(size int64) int64 { return size*pieceBytes + bigPieces }
+	w.DiskBytes, w.Cached = func(size int64) int64 { return size*pieceBytes + bigPieces }, true
 	w.Steps = func(size int64) []workload.Step {
 		script := func(text string) []string {
 			return bash(text, "untar-kernel", decimal(size), source, strconv.Itoa(kernelPieces))
 		}
 		return []workload.Step{
-			{Name: "prepare", Argv: bash("rm -rf " + untarDir + " && mkdir " + untarDir + " && sync -f .")},
+			{Name: "prepare", Argv: bash(absent(untarDir) + " && mkdir " + untarDir)},
 			{Name: "warm", Argv: script(untarWarm)},
 			{Name: "unpack", Argv: script(untarUnpack), Timed: true},
 			{Name: "flush", Argv: []string{"sync", "-f", untarDir}, Timed: true},

@@ -53,7 +53,15 @@ func (p *Plan) addDuets(s State, pass Pass, active []string) Pass {
 	if len(names) == 0 {
 		return pass
 	}
-	each := p.duetsTime(s, pass) / time.Duration(len(names))
+	var few time.Duration
+	for _, w := range names {
+		few += robustBlocks * p.duetTime(s, w, arms[w])
+	}
+	all := p.duetsTime(s, pass)
+	if p.Rule.Budget > 0 { // many duets in one pass would be of the same guests
+		all = min(all, max(few, p.Rule.Budget/budgetPasses))
+	}
+	each := all / time.Duration(len(names))
 	shuffle(newDraw(p.Seed, "tare duets 1\x00", s.Pass), names)
 	for _, w := range names {
 		at := len(pass.Groups)
@@ -89,10 +97,9 @@ func (p *Plan) duetsTime(s State, pass Pass) time.Duration {
 	for w, n := range s.Duets {
 		had += time.Duration(n) * p.duetTime(s, w, p.duetArms(s, w))
 	}
-	// Their share is one of the whole run, and what creates guests takes time, too. A pass makes up for a part of it:
-	// the same guests would have all the duets otherwise.
+	// Their share is one of the whole run, and what creates guests takes time, too.
 	owed := times(p.DuetShare, s.Spent) - had
-	return max(0, min(all+times(1/(1-p.DuetShare), owed), p.Rule.Budget/aimedGuests, longestPass))
+	return max(0, all+times(1/(1-p.DuetShare), owed))
 }
 
 // duetTime is how long a duet takes: as measured, or as long as the trials of its arms together.

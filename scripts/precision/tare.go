@@ -143,8 +143,8 @@ func (s *session) measure(what string, round int, campaign string, budget time.D
 	if budget > 0 {
 		args = append(args, "--budget", budget.String())
 	}
-	began := time.Now()
-	if _, err := s.command(s.tare, args...); err != nil {
+	began, err := s.alone(args)
+	if err != nil {
 		return Record{}, err
 	}
 	r := Record{Seconds: time.Since(began).Seconds(), Command: shellWords(append([]string{"tare"}, args...))}
@@ -152,6 +152,27 @@ func (s *session) measure(what string, round int, campaign string, budget time.D
 		r.Campaign = campaign
 	}
 	return r, s.read(&r, run)
+}
+
+// otherRun is in what tare prints if another tare measures on the machine.
+const otherRun = "another tare measures on this host"
+
+// alone starts tare, as soon as no other measures on the machine, and returns when that was.
+func (s *session) alone(args []string) (began time.Time, err error) {
+	for waits := false; ; waits = true {
+		began = time.Now()
+		if _, err = s.command(s.tare, args...); err == nil || !strings.Contains(err.Error(), otherRun) {
+			return began, err
+		}
+		if !waits {
+			fmt.Fprintf(s.log, "%s: another tare measures on this machine; waiting for it\n", s.part)
+		}
+		select {
+		case <-s.ctx.Done():
+			return began, err
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // read fills in what tare exports from a run file.

@@ -86,6 +86,31 @@ func TestDuetShare(t *testing.T) {
 	}
 }
 
+// TestDuetsOfAShortRun: guests that take time to create take it from the others, not from the duets, and each has few of
+// them, so that there are enough guests for a claim.
+func TestDuetsOfAShortRun(t *testing.T) {
+	p := example(t, 1, "native, lxc", "a", "blocks: {min: 3, max: 10000}\nbudget: 30s\nduets: 60%")
+	p.Computes = map[string]bool{"a": true}
+	guests, duets := map[int]bool{}, 0
+	w := world{trial: alike, start: func(string) time.Duration { return 300 * time.Millisecond }, width: wide}
+	end, _ := w.walkThrough(t, p, func(s State, pass Pass) {
+		for _, of := range pass.Recreate {
+			s.Made[of] = pass.Number
+		}
+		for _, g := range pass.Groups {
+			if g.Duet {
+				duets++
+				guests[s.Made["native"]] = true
+			}
+		}
+	})
+	took := time.Duration(duets) * 300 * time.Millisecond
+	if share := took.Seconds() / end.Spent.Seconds(); share < 0.5 || share > 0.65 || len(guests) < 6 {
+		t.Errorf("%d duets with %d guests took %.0f %% of the time, want 60 %% and 6 guests at least", duets, len(guests),
+			100*share)
+	}
+}
+
 // TestRemainingDuet: a duet is made once, whole; its blocks are not those of other groups.
 func TestRemainingDuet(t *testing.T) {
 	g := Group{Workload: "a", Block: 1, Arms: []string{"native", "lxc"}, Duet: true}

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tare-bench/tare/internal/analyze"
@@ -232,7 +233,7 @@ func (s *session) outputOf(file, arm string) (string, error) {
 }
 
 // command runs a program in the directory of the results and returns its standard
-// output. If the session is interrupted, the program gets SIGINT.
+// output. If the session is interrupted, the program gets SIGTERM.
 func (s *session) command(name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(s.ctx, name, args...)
 	return s.finish(cmd)
@@ -240,7 +241,7 @@ func (s *session) command(name string, args ...string) ([]byte, error) {
 
 func (s *session) finish(cmd *exec.Cmd) ([]byte, error) {
 	cmd.Dir = s.dir
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // nohup leaves SIGINT ignored
 	cmd.WaitDelay = time.Minute
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -25,7 +25,11 @@ func aaTables(records []Record, part string, load bool) (string, error) {
 	if len(records) == 0 {
 		return "", nil
 	}
-	precision, err := aaPrecision(records)
+	main := isTime
+	if part == duets {
+		main = isAtOnce
+	}
+	precision, err := aaPrecision(records, main)
 	if err != nil {
 		return "", err
 	}
@@ -60,8 +64,9 @@ func aaClaims(records []Record) string {
 	return t.String()
 }
 
-// aaPrecision compares tare with hyperfine for the same command and the same time.
-func aaPrecision(records []Record) (string, error) {
+// aaPrecision compares tare with hyperfine for the same command and the same time. The main metrics have rows for each
+// system.
+func aaPrecision(records []Record, main func(analyze.Comparison) bool) (string, error) {
 	t := table{head: []string{"command", "measured by", "pairs", "s each", "claimed to differ", "error, rms", "p95",
 		"hyperfine's rms", "of its user + system", "pinned hyperfine's rms", "of its user + system"}}
 	for _, w := range duelWorkloads(records) {
@@ -86,7 +91,7 @@ func aaPrecision(records []Record) (string, error) {
 				var s sample
 				for _, r := range records {
 					if r.What == duelOf(system, w) {
-						s.addRun(r, metric.chosen)
+						s.addRun(r, func(c analyze.Comparison) bool { return metric.chosen(c) && main(c) })
 						both.addRun(r, metric.chosen)
 					}
 				}

@@ -67,7 +67,7 @@ func TestAdjusted(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	rule := Rule{Alpha: 0.05, Delta: 0.02}
 	ln := func(mean, stdErr float64) stats.Interval {
-		iv, err := stats.FromT(stats.Estimate{Value: mean, StdErr: stdErr, DF: 9}, rule.Alpha)
+		iv, err := stats.Contrast([]stats.Interval{{Estimate: mean, StdErr: stdErr, DF: 9}}, []float64{1}, rule.Alpha)
 		if err != nil {
 			t.Fatal(err)
 		}

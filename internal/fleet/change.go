@@ -255,7 +255,7 @@ func (c Cost) On(machine string) *MachineCost {
 // pairedChange compares each machine with itself, and pools the changes of the machines.
 func pairedChange(before, after Cost, pairs []both, alpha, delta float64) (Change, error) {
 	ch := changeOf(before)
-	var of []stats.Estimate
+	var of []stats.Interval
 	var lnBefore, lnAfter []float64
 	for _, p := range pairs {
 		x, y := before.On(p.before.Name), after.On(p.after.Name)
@@ -274,14 +274,11 @@ func pairedChange(before, after Cost, pairs []both, alpha, delta float64) (Chang
 			ch.LeftOut = append(ch.LeftOut, LeftOut{p.before.Name, why})
 			continue
 		}
-		e, err := difference(*x, *y, alpha)
+		e, err := stats.Contrast([]stats.Interval{y.ln(), x.ln()}, []float64{1, -1}, alpha) // Welch's formula
 		if err != nil {
 			return ch, err
 		}
-		m, err := machineOf(p.before.Name, e, alpha)
-		if err != nil {
-			return ch, err
-		}
+		m := machineOf(p.before.Name, e)
 		m.Runs = x.Runs + y.Runs
 		ch.Machines, of = append(ch.Machines, m), append(of, e)
 		lnBefore, lnAfter = append(lnBefore, math.Log(x.Ratio)), append(lnAfter, math.Log(y.Ratio))
@@ -301,13 +298,9 @@ func pairedChange(before, after Cost, pairs []both, alpha, delta float64) (Chang
 	return ch, err
 }
 
-// difference is the ln change on a machine, by Welch's formula, from the estimates of its runs.
-func difference(before, after MachineCost, alpha float64) (stats.Estimate, error) {
-	iv := func(m MachineCost) stats.Interval {
-		return stats.Interval{Estimate: math.Log(m.Ratio), StdErr: m.StdErr, DF: m.DF, N: 1}
-	}
-	d, err := stats.Contrast([]stats.Interval{iv(after), iv(before)}, []float64{1, -1}, alpha)
-	return stats.Estimate{Value: d.Estimate, StdErr: d.StdErr, DF: d.DF}, err
+// ln is the logarithm of a machine's ratio, as the estimate of its runs.
+func (m *MachineCost) ln() stats.Interval {
+	return stats.Interval{Estimate: math.Log(m.Ratio), StdErr: m.StdErr, DF: m.DF, N: 1}
 }
 
 // unlikeFigures says why two costs of a machine cannot be compared; "" if they can.

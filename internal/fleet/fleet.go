@@ -241,7 +241,7 @@ func incomplete(machines []MachineInfo) string {
 func costOf(c analyze.Comparison, machines []Machine, alpha, delta float64) (Cost, error) {
 	cost := Cost{Workload: c.Workload, Metric: c.Metric, Unit: c.Unit, Better: c.Better, Arm: c.Arm,
 		Baseline: c.Baseline, Family: c.Family, Machines: []MachineCost{}, LeftOut: []LeftOut{}}
-	var of []stats.Estimate
+	var of []stats.Interval
 	var taken []Machine
 	for _, m := range comparable(c, machines, &cost.LeftOut) {
 		e, mc, err := machineCost(c, m, alpha)
@@ -262,7 +262,7 @@ func costOf(c analyze.Comparison, machines []Machine, alpha, delta float64) (Cos
 }
 
 // machineCost is what an arm costs on one machine: the mean of its runs.
-func machineCost(c analyze.Comparison, m Machine, alpha float64) (stats.Estimate, MachineCost, error) {
+func machineCost(c analyze.Comparison, m Machine, alpha float64) (stats.Interval, MachineCost, error) {
 	var ln []float64
 	var own, lowest float64 // Σs², and the least degrees of freedom
 	for _, r := range m.Runs {
@@ -274,19 +274,20 @@ func machineCost(c analyze.Comparison, m Machine, alpha float64) (stats.Estimate
 		}
 	}
 	n := float64(len(ln))
-	e := stats.Estimate{Value: ln[0], StdErr: math.Sqrt(own) / n, DF: lowest}
+	e := stats.Interval{Estimate: ln[0], StdErr: math.Sqrt(own) / n, DF: lowest, N: len(ln)}
 	if n > 1 {
 		// What boots add is between the runs, but two or three runs may agree by chance.
 		iv, err := stats.MeanT(ln, alpha)
 		if err != nil {
 			return e, MachineCost{}, err
 		}
-		e.Value = iv.Estimate
+		e.Estimate = iv.Estimate
 		if iv.StdErr > e.StdErr {
-			e.StdErr, e.DF = iv.StdErr, iv.DF
+			e = iv
 		}
 	}
-	mc, err := machineOf(m.Name, e, alpha)
+	e, err := stats.Contrast([]stats.Interval{e}, []float64{1}, alpha)
+	mc := machineOf(m.Name, e)
 	first := m.Runs[0]
 	size := first.Size(c.Workload)
 	mc.Runs, mc.Size, mc.SizeUnit, mc.Guests = len(ln), size.Size, size.Unit, guests(first, c.Arm)

@@ -54,7 +54,7 @@ func estimateOf(ln stats.Interval, delta float64) (e Estimate, err error) {
 
 // pool takes the machines together, which have these ln ratios, and says of each of them what the
 // others say. It returns nil with fewer than two.
-func pool(of []stats.Estimate, machines []MachineCost, alpha, delta float64) (*Pooled, error) {
+func pool(of []stats.Interval, machines []MachineCost, alpha, delta float64) (*Pooled, error) {
 	if len(of) < 2 {
 		return nil, nil
 	}
@@ -86,14 +86,10 @@ func pool(of []stats.Estimate, machines []MachineCost, alpha, delta float64) (*P
 	return out, nil
 }
 
-// machineOf is what was found on one machine, as ln ratio e.
-func machineOf(name string, e stats.Estimate, alpha float64) (MachineCost, error) {
-	iv, err := stats.FromT(e, alpha)
-	if err != nil {
-		return MachineCost{}, err
-	}
-	iv = iv.Exp()
-	return MachineCost{Machine: name, Ratio: iv.Estimate, CILow: iv.Low, CIHigh: iv.High, StdErr: e.StdErr, DF: e.DF}, nil
+// machineOf is what was found on one machine, as a ln ratio.
+func machineOf(name string, ln stats.Interval) MachineCost {
+	iv := ln.Exp()
+	return MachineCost{Machine: name, Ratio: iv.Estimate, CILow: iv.Low, CIHigh: iv.High, StdErr: ln.StdErr, DF: ln.DF}
 }
 
 // judged are the estimates and machines of a group, whose p-values are adjusted within families.

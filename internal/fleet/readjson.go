@@ -3,7 +3,6 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/stats"
@@ -52,7 +51,7 @@ func ParseJSON(path string, text []byte) (*Result, error) {
 
 // again pools the machines of a cost, which must be known.
 func (c *Cost) again(known map[string]bool, alpha, delta float64) (err error) {
-	var of []stats.Estimate
+	var of []stats.Interval
 	once := map[string]bool{}
 	for i, m := range c.Machines {
 		if !known[m.Machine] || once[m.Machine] {
@@ -64,11 +63,11 @@ func (c *Cost) again(known map[string]bool, alpha, delta float64) (err error) {
 			return fmt.Errorf("machine %s has ratio %v, standard error %v, %v degrees of freedom, baseline %v", m.Machine,
 				m.Ratio, m.StdErr, m.DF, m.BaselineValue)
 		}
-		e := stats.Estimate{Value: math.Log(m.Ratio), StdErr: m.StdErr, DF: m.DF}
-		fresh, err := machineOf(m.Machine, e, alpha)
+		e, err := stats.Contrast([]stats.Interval{m.ln()}, []float64{1}, alpha)
 		if err != nil {
 			return err
 		}
+		fresh := machineOf(m.Machine, e)
 		m.CILow, m.CIHigh, m.Without, m.Odd = fresh.CILow, fresh.CIHigh, nil, false
 		c.Machines[i], of = m, append(of, e)
 	}

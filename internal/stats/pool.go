@@ -8,38 +8,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Estimate is what was found on one machine.
-type Estimate struct {
-	Value, StdErr float64
-	// DF is the degrees of freedom behind StdErr; 0: it is known exactly.
-	DF float64
-}
-
-// tested is the variance of Value for tests of whether machines differ: s² ν/(ν-2), the variance of
+// tested is the variance of an estimate for tests of whether machines differ: s² ν/(ν-2), the variance of
 // Student's t. Weights of s² alone, which small samples often estimate too low, would say of machines
 // that are alike that they differ: with 8 guests on each of 30 machines, in a quarter of all fleets.
-func (e Estimate) tested() float64 {
+func (iv Interval) tested() float64 {
 	const least = 3 // degrees of freedom; with two or fewer, t has no variance
-	if e.DF <= 0 {
-		return e.StdErr * e.StdErr
+	if iv.DF <= 0 {
+		return iv.StdErr * iv.StdErr
 	}
-	df := max(e.DF, least)
-	return e.StdErr * e.StdErr * (df / (df - 2))
-}
-
-// FromT returns the interval of an estimate at level 1-alpha: Student's, or the normal one if the
-// standard error is known.
-func FromT(e Estimate, alpha float64) (Interval, error) {
-	if err := checkAlpha(alpha); err != nil {
-		return Interval{}, err
-	}
-	if err := finite([]float64{e.Value, e.StdErr, e.DF}, 3); err != nil {
-		return Interval{}, err
-	}
-	if e.DF <= 0 {
-		e.DF = 1e9
-	}
-	return tInterval(e.Value, e.StdErr, e.DF, 1, alpha), nil
+	df := max(iv.DF, least)
+	return iv.StdErr * iv.StdErr * (df / (df - 2))
 }
 
 // Pooled is what estimates of the same quantity on several machines say about it, where the
@@ -68,8 +46,9 @@ type Pooled struct {
 }
 
 // Pool combines the estimates of machines at level 1-alpha. It needs two machines or more, and
-// positive standard errors. docs/fleet.md has its coverage in simulations.
-func Pool(of []Estimate, alpha float64) (Pooled, error) {
+// positive standard errors; without degrees of freedom, they are known exactly. It uses no ends of
+// intervals. docs/fleet.md has its coverage in simulations.
+func Pool(of []Interval, alpha float64) (Pooled, error) {
 	if err := checkAlpha(alpha); err != nil {
 		return Pooled{}, err
 	}
@@ -124,7 +103,7 @@ type Deleted struct {
 
 // LeaveOneOut returns for each machine what the others say of it. It needs four machines, as a
 // prediction from fewer than three says nothing. Tau2Low, Tau2High and QP are not set.
-func LeaveOneOut(of []Estimate, alpha float64) ([]Deleted, error) {
+func LeaveOneOut(of []Interval, alpha float64) ([]Deleted, error) {
 	if err := checkAlpha(alpha); err != nil {
 		return nil, err
 	}
@@ -142,19 +121,19 @@ func LeaveOneOut(of []Estimate, alpha float64) ([]Deleted, error) {
 		if machine.DF > 0 {
 			df = min(df, machine.DF)
 		}
-		r := capFinite((machine.Value - p.Mean.Estimate) / spread)
+		r := capFinite((machine.Estimate - p.Mean.Estimate) / spread)
 		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}
 		out[i] = Deleted{p, r, min(1, 2*t.CDF(-math.Abs(r)))}
 	}
 	return out, nil
 }
 
-func checkPool(of []Estimate, least int) error {
+func checkPool(of []Interval, least int) error {
 	if len(of) < least {
 		return fmt.Errorf("%w: %d machines, needs %d", ErrTooFew, len(of), least)
 	}
 	for i, e := range of {
-		if err := finite([]float64{e.Value, e.DF}, 1); err != nil {
+		if err := finite([]float64{e.Estimate, e.DF}, 1); err != nil {
 			return fmt.Errorf("machine %d: %w", i, err)
 		}
 		if err := positive([]float64{e.StdErr}, 1); err != nil {
@@ -171,14 +150,14 @@ type effects struct {
 	shift, scale float64
 }
 
-func newEffects(of []Estimate) effects {
+func newEffects(of []Interval) effects {
 	var values, errs []float64
 	for _, m := range of {
-		values, errs = append(values, m.Value), append(errs, m.StdErr)
+		values, errs = append(values, m.Estimate), append(errs, m.StdErr)
 	}
 	e := effects{shift: median(values), scale: median(errs)}
 	for _, m := range of { // clipped so that sums of squares stay finite
-		e.y = append(e.y, max(-1e75, min(1e75, (m.Value-e.shift)/e.scale)))
+		e.y = append(e.y, max(-1e75, min(1e75, (m.Estimate-e.shift)/e.scale)))
 		m.StdErr = min(max(m.StdErr/e.scale, 1e-30), 1e30)
 		e.v = append(e.v, m.StdErr*m.StdErr)
 	}

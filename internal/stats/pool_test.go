@@ -12,14 +12,14 @@ import (
 // bcg is the data set dat.bcg of the R package metafor: 13 trials of a vaccine, as cases and
 // non-cases with and without it. The result is the ln of the relative risk and its standard error, as
 // escalc(measure="RR") returns them.
-func bcg() (of []Estimate) {
+func bcg() (of []Interval) {
 	for _, t := range [][4]float64{
 		{4, 119, 11, 128}, {6, 300, 29, 274}, {3, 228, 11, 209}, {62, 13536, 248, 12619}, {33, 5036, 47, 5761},
 		{180, 1361, 372, 1079}, {8, 2537, 10, 619}, {505, 87886, 499, 87892}, {29, 7470, 45, 7232},
 		{17, 1699, 65, 1600}, {186, 50448, 141, 27197}, {5, 2493, 3, 2338}, {27, 16886, 29, 17825},
 	} {
 		n, m := t[0]+t[1], t[2]+t[3]
-		of = append(of, Estimate{Value: math.Log(t[0]/n) - math.Log(t[2]/m), StdErr: math.Sqrt(1/t[0] - 1/n + 1/t[2] - 1/m)})
+		of = append(of, Interval{Estimate: math.Log(t[0]/n) - math.Log(t[2]/m), StdErr: math.Sqrt(1/t[0] - 1/n + 1/t[2] - 1/m)})
 	}
 	return of
 }
@@ -62,9 +62,9 @@ func TestGoldenHartungKnapp(t *testing.T) {
 	y := []float64{.03, .12, -.14, 1.18, .26, -.06, -.02, -.32, .27, .80, .54, .18, -.02, .23, -.18, -.06, .30, .07, -.07}
 	v := []float64{.0156, .0216, .0279, .1391, .1362, .0106, .0106, .0484, .0269, .0630, .0912, .0497, .0835, .0841,
 		.0253, .0279, .0193, .0088, .0303}
-	var of []Estimate
+	var of []Interval
 	for i := range v {
-		of = append(of, Estimate{Value: y[i], StdErr: math.Sqrt(v[i])})
+		of = append(of, Interval{Estimate: y[i], StdErr: math.Sqrt(v[i])})
 	}
 	p, err := Pool(of, 0.05)
 	if err != nil {
@@ -84,9 +84,9 @@ func TestGoldenHartungKnapp(t *testing.T) {
 }
 
 // alike are estimates with the same standard error.
-func alike(stdErr float64, values ...float64) (of []Estimate) {
+func alike(stdErr float64, values ...float64) (of []Interval) {
 	for _, v := range values {
-		of = append(of, Estimate{Value: v, StdErr: stdErr})
+		of = append(of, Interval{Estimate: v, StdErr: stdErr})
 	}
 	return of
 }
@@ -121,7 +121,7 @@ func TestPoolScales(t *testing.T) {
 	for _, f := range []float64{1e-60, 1e-3, 1e6, 1e60} {
 		of := bcg()
 		for i := range of {
-			of[i].Value *= f
+			of[i].Estimate *= f
 			of[i].StdErr *= f
 		}
 		p, err := Pool(of, 0.05)
@@ -135,11 +135,11 @@ func TestPoolScales(t *testing.T) {
 
 func TestPoolRefuses(t *testing.T) {
 	for _, c := range []struct {
-		of   []Estimate
+		of   []Interval
 		want error
 	}{
 		{alike(1, 1), ErrTooFew}, {alike(0, 1, 2), ErrDomain}, {alike(1, 1, math.NaN()), ErrDomain},
-		{[]Estimate{{1, 1, 0}, {1, 1, math.Inf(1)}}, ErrDomain},
+		{[]Interval{{Estimate: 1, StdErr: 1}, {Estimate: 1, StdErr: 1, DF: math.Inf(1)}}, ErrDomain},
 	} {
 		if _, err := Pool(c.of, 0.05); !errors.Is(err, c.want) {
 			t.Errorf("%v: %v", c.of, err)
@@ -158,7 +158,8 @@ func FuzzPool(f *testing.F) {
 	f.Add(0.1, 0.2, 0.3, 0.4, 0.1, 0.1, 0.2, 1.0)
 	f.Add(1e300, -1e300, 1e-300, 0.0, 1e-300, 1e300, 1.0, 1e-8)
 	f.Fuzz(func(t *testing.T, a, b, c, d, s, u, v, w float64) {
-		of := []Estimate{{a, s, 3}, {b, u, 0}, {c, v, 7}, {d, w, 1}}
+		of := []Interval{{Estimate: a, StdErr: s, DF: 3}, {Estimate: b, StdErr: u}, {Estimate: c, StdErr: v, DF: 7},
+			{Estimate: d, StdErr: w, DF: 1}}
 		p, err := Pool(of, 0.05)
 		if err != nil {
 			return
@@ -216,7 +217,7 @@ func unequal(sd float64) func(r *rand.Rand) float64 {
 
 // fleetOf simulates the estimates of k machines with a spread of tau, whose standard errors are
 // around 1 and are themselves estimated, each from 8 guests.
-func (n nature) fleetOf(r *rand.Rand, k int, tau float64) (of []Estimate) {
+func (n nature) fleetOf(r *rand.Rand, k int, tau float64) (of []Interval) {
 	const guests = 8
 	for range k {
 		sd := n.sd(r) * math.Sqrt(guests)
@@ -226,7 +227,7 @@ func (n nature) fleetOf(r *rand.Rand, k int, tau float64) (of []Estimate) {
 			values = append(values, theta+sd*r.NormFloat64())
 		}
 		m, v := meanVar(values)
-		of = append(of, Estimate{m, math.Sqrt(v / guests), guests - 1})
+		of = append(of, Interval{Estimate: m, StdErr: math.Sqrt(v / guests), DF: guests - 1})
 	}
 	return of
 }
@@ -282,7 +283,7 @@ func (n nature) coverage(t *testing.T, fleets, k int, tau float64) (mean, next, 
 }
 
 // isOdd reports whether any machine is called odd, of all costs that are tested together.
-func isOdd(t *testing.T, costs ...[]Estimate) bool {
+func isOdd(t *testing.T, costs ...[]Interval) bool {
 	t.Helper()
 	var ps []float64
 	for _, of := range costs {
@@ -310,11 +311,11 @@ func TestSimOdd(t *testing.T) {
 		r := rand.New(rand.NewPCG(30, 10))
 		found := 0
 		for range fleets {
-			var all [][]Estimate
+			var all [][]Interval
 			for i := range costs {
 				of := natures[0].fleetOf(r, k, tau)
 				if i == 0 {
-					of[0].Value += off * math.Sqrt(1+tau*tau)
+					of[0].Estimate += off * math.Sqrt(1+tau*tau)
 				}
 				all = append(all, of)
 			}

@@ -252,19 +252,28 @@ func (a *analysis) addCPUTime() {
 		if p.Name != model.ProbeGuestGroupCPU || slices.ContainsFunc(a.in.Metrics, known) {
 			continue
 		}
-		var of []series
-		for ai := range a.in.Arms {
-			s := a.probes.at(pi, ai)
-			if !s.positive() {
-				s = nil
-			}
-			of = append(of, s)
-		}
-		if slices.ContainsFunc(of, func(s series) bool { return len(s) > 0 }) {
-			a.in.Metrics = append(a.in.Metrics, dataset.Metric{Workload: p.Workload, Name: CPUTime, Unit: "s", Better: "lower"})
-			a.metrics.series = append(a.metrics.series, of...)
+		a.addMetric(p.Workload, CPUTime, "s", a.probes.ofArms(pi))
+	}
+}
+
+// addMetric adds a metric of which less is better, by arm, unless no arm has any value.
+func (a *analysis) addMetric(workload, name, unit string, of []series) {
+	if slices.ContainsFunc(of, func(s series) bool { return len(s) > 0 }) {
+		a.in.Metrics = append(a.in.Metrics, dataset.Metric{Workload: workload, Name: name, Unit: unit, Better: "lower"})
+		a.metrics.series = append(a.metrics.series, of...)
+		a.metrics.repeats = append(a.metrics.repeats, make([]series, len(of))...)
+	}
+}
+
+// ofArms are the series of all arms, without those that are not positive throughout.
+func (t *table) ofArms(metric int) []series {
+	of := make([]series, t.arms)
+	for arm := range of {
+		if s := t.at(metric, arm); s.positive() {
+			of[arm] = s
 		}
 	}
+	return of
 }
 
 // estimateAll fills in the numbers of comparisons, the controls' first: they

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/claim"
-	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/stats"
 )
 
@@ -21,20 +20,7 @@ func (a *analysis) addDuets() error {
 		return err
 	}
 	for pi, p := range a.in.Probes {
-		var of []series
-		for ai := range a.in.Arms {
-			s := duets.at(pi, ai)
-			if !s.positive() {
-				s = nil
-			}
-			of = append(of, s)
-		}
-		if slices.ContainsFunc(of, func(s series) bool { return len(s) > 0 }) {
-			a.in.Metrics = append(a.in.Metrics, dataset.Metric{Workload: p.Workload, Name: CPUTimeAtOnce, Unit: "s",
-				Better: "lower"})
-			a.metrics.series = append(a.metrics.series, of...)
-			a.metrics.repeats = append(a.metrics.repeats, make([]series, len(of))...)
-		}
+		a.addMetric(p.Workload, CPUTimeAtOnce, "s", duets.ofArms(pi))
 	}
 	return nil
 }

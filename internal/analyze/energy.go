@@ -80,7 +80,7 @@ func (a *analysis) addEnergy() {
 			func(m dataset.Metric) bool { return m.Workload == workload && m.Name == Energy }) {
 			continue
 		}
-		of, any, left := make([]series, len(a.in.Arms)), false, false
+		of, left := make([]series, len(a.in.Arms)), false
 		for ai, arm := range a.in.Arms {
 			if !arm.Solo() {
 				continue
@@ -90,11 +90,10 @@ func (a *analysis) addEnergy() {
 				why.Workload, why.Arm, left = workload, arm.Name, true
 				a.noEnergy = append(a.noEnergy, why)
 			}
-			of[ai], any = s, any || len(s) > 0
+			of[ai] = s
 		}
-		if any && !left {
-			a.in.Metrics = append(a.in.Metrics, dataset.Metric{Workload: workload, Name: Energy, Unit: "J", Better: "lower"})
-			a.metrics.series = append(a.metrics.series, of...)
+		if !left {
+			a.addMetric(workload, Energy, "J", of)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func estimateRows(rows []row, columns ...column) (estimate, error) {
 	e.scope = scope
 	for _, u := range units {
 		e.values = append(e.values, meanOf(u))
-		e.plain = append(e.plain, mean(overheads(u)))
+		e.plain = append(e.plain, stats.Mean(overheads(u)))
 		e.weights = append(e.weights, weightOf(u))
 	}
 	e.course = e.courseOf(units)

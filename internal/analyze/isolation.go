@@ -222,11 +222,11 @@ func (a *analysis) fairness(iso *Isolation, metric, ai int) {
 		}
 	}
 	if len(jain) > 0 {
-		iso.Jain, iso.JainWorst = mean(jain), slices.Min(jain)
+		iso.Jain, iso.JainWorst = stats.Mean(jain), slices.Min(jain)
 		for i, u := range unfair {
 			unfair[i] = math.Log(u)
 		}
-		iso.Unfairness, iso.UnfairnessWorst = math.Exp(mean(unfair)), math.Exp(slices.Max(unfair))
+		iso.Unfairness, iso.UnfairnessWorst = math.Exp(stats.Mean(unfair)), math.Exp(slices.Max(unfair))
 	}
 }
 
@@ -239,13 +239,6 @@ func (a *analysis) logAlone(metric int, arm dataset.Arm) map[int32]float64 {
 		}
 	}
 	return alone
-}
-
-func mean(v []float64) (m float64) {
-	for _, x := range v {
-		m += x / float64(len(v))
-	}
-	return m
 }
 
 // skew fills in how far apart the guests started.

@@ -5,6 +5,9 @@ import "github.com/tare-bench/tare/internal/dataset"
 // CostOf identifies the cost of an arm on a workload by one metric.
 type CostOf struct{ Workload, Metric, Arm string }
 
+// Of identifies the cost that is compared.
+func (c Comparison) Of() CostOf { return CostOf{c.Workload, c.Metric, c.Arm} }
+
 // GuestCosts returns the costs of single blocks by primary metrics: ln ratios, grouped by the guests
 // that gave them. Groups share no guest of either side; where the host was rebooted for each guest,
 // groups are boots. Outliers are pulled in, as in the estimates of Analyze, so that the variance is
@@ -29,7 +32,7 @@ func GuestCosts(in dataset.Set) (map[CostOf][][]float64, error) {
 			}
 			costs = append(costs, values)
 		}
-		out[CostOf{c.Workload, c.Metric, c.Arm}] = costs
+		out[c.Of()] = costs
 	}
 	return out, nil
 }

@@ -45,17 +45,11 @@ func (a *analysis) addPacketCPU() {
 			continue
 		}
 		of := make([]series, len(a.in.Arms))
-		any := false
 		for ai := range a.in.Arms {
 			cpu, received := a.probe(p.Workload, model.ProbeHostCPU, ai), a.probe(p.Workload, model.ProbePacketsReceived, ai)
 			of[ai] = cpu.over(received)
-			any = any || len(of[ai]) > 0
 		}
-		if any {
-			a.in.Metrics = append(a.in.Metrics, dataset.Metric{Workload: p.Workload, Name: HostCPUPerPacket, Unit: "s",
-				Better: "lower"})
-			a.metrics.series = append(a.metrics.series, of...)
-		}
+		a.addMetric(p.Workload, HostCPUPerPacket, "s", of)
 	}
 }
 

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/stats"
 )
@@ -45,7 +46,7 @@ func Live(in dataset.Set) ([]LiveEstimate, error) {
 			iv = iv.Exp()
 			live.Ratio, live.Low, live.High = iv.Estimate, iv.Low, iv.High
 		} else {
-			live.Ratio = stats.Interval{Estimate: mean(d)}.Exp().Estimate
+			live.Ratio = claim.Alone(stats.Mean(d)).Ratio
 		}
 		out = append(out, live)
 	}

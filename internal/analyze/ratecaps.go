@@ -174,7 +174,7 @@ func ratioTo(limit float64, values series, alpha float64) (n int, of claim.Estim
 		return 0, of, err
 	}
 	if len(est.values) < 2 {
-		return len(rows), claim.Alone(mean(est.values)), nil
+		return len(rows), claim.Alone(stats.Mean(est.values)), nil
 	}
 	// There is no placebo for a ratio to a stated number.
 	err = est.interval(stats.NewPlacebo(nil), alpha)

@@ -35,11 +35,7 @@ type Start struct {
 	Failed int    `json:"failed,omitempty"`
 	Method string `json:"method"` // of the intervals
 	StartPercentiles
-	// The ratios to the same percentiles of the baseline, with an interval that follows from those of
-	// both at half of alpha each. Absent if one of the two is absent.
-	P50Ratio *Percentile `json:"p50_ratio,omitempty"`
-	P95Ratio *Percentile `json:"p95_ratio,omitempty"`
-	P99Ratio *Percentile `json:"p99_ratio,omitempty"`
+	StartRatios
 
 	// Phases are in their order; their means add up to Mean, except for Rest.
 	Mean   float64           `json:"mean"`
@@ -81,9 +77,15 @@ type Ending struct {
 	Percentile             // the median; zero: not known
 	P95        *Percentile `json:"p95,omitempty"`
 	P99        *Percentile `json:"p99,omitempty"`
-	P50Ratio   *Percentile `json:"p50_ratio,omitempty"`
-	P95Ratio   *Percentile `json:"p95_ratio,omitempty"`
-	P99Ratio   *Percentile `json:"p99_ratio,omitempty"`
+	StartRatios
+}
+
+// StartRatios are the ratios to the same percentiles of the baseline, with an interval that follows from
+// those of both at half of alpha each. Absent if one of the two is absent.
+type StartRatios struct {
+	P50Ratio *Percentile `json:"p50_ratio,omitempty"`
+	P95Ratio *Percentile `json:"p95_ratio,omitempty"`
+	P99Ratio *Percentile `json:"p99_ratio,omitempty"`
 }
 
 // ending describes how long an arm's guests take to end by one metric, which not all workloads have.
@@ -100,7 +102,7 @@ func (a *analysis) ending(workload, metric string, arm int, base string) (e Endi
 	if base == "" {
 		return e, nil
 	}
-	e.P50Ratio, e.P95Ratio, e.P99Ratio, err = quantileRatios(times, a.named(workload, metric, a.arms[base]), a.in.Alpha)
+	e.StartRatios, err = quantileRatios(times, a.named(workload, metric, a.arms[base]), a.in.Alpha)
 	return e, err
 }
 
@@ -190,7 +192,7 @@ func (a *analysis) start(metric, arm int) (Start, error) {
 	if base != "" {
 		baseline = a.metrics.at(metric, a.arms[base])
 	}
-	if s.P50Ratio, s.P95Ratio, s.P99Ratio, err = quantileRatios(times, baseline, a.in.Alpha); err != nil {
+	if s.StartRatios, err = quantileRatios(times, baseline, a.in.Alpha); err != nil {
 		return s, err
 	}
 	if s.Stop, err = a.ending(workload, startMetrics.stop, arm, base); err != nil {
@@ -260,13 +262,13 @@ func quantileRatio(s, base series, p, alpha float64) (*Percentile, error) {
 }
 
 // quantileRatios are those of p50, p95 and p99.
-func quantileRatios(s, base series, alpha float64) (p50, p95, p99 *Percentile, err error) {
-	for p, ratio := range map[float64]**Percentile{0.5: &p50, 0.95: &p95, 0.99: &p99} {
+func quantileRatios(s, base series, alpha float64) (of StartRatios, err error) {
+	for p, ratio := range map[float64]**Percentile{0.5: &of.P50Ratio, 0.95: &of.P95Ratio, 0.99: &of.P99Ratio} {
 		if *ratio, err = quantileRatio(s, base, p, alpha); err != nil {
-			return nil, nil, nil, err
+			return of, err
 		}
 	}
-	return p50, p95, p99, nil
+	return of, nil
 }
 
 // named returns the series of a metric by its name; empty if there is none.

@@ -252,7 +252,7 @@ func TestNothingIsClaimed(t *testing.T) {
 	kvm.System = "kvm"
 	elsewhere.arms["native"] = kvm
 	doubted := other(func(*truth) {})
-	k := key{"sysbench-cpu", "time", "lxc"}
+	k := analyze.CostOf{Workload: "sysbench-cpu", Metric: "time", Arm: "lxc"}
 	c := doubted.comparisons[k]
 	c.Findings = append(c.Findings, "control-differs")
 	doubted.comparisons[k] = c
@@ -287,7 +287,7 @@ func TestUnguarded(t *testing.T) {
 	a, b := costing("a", 1.05), costing("b", 2)
 	a.blocks, b.blocks = 3, 3
 	before, after := a.run(t, random), b.run(t, random)
-	k := key{"sysbench-cpu", "time", "native-control"}
+	k := analyze.CostOf{Workload: "sysbench-cpu", Metric: "time", Arm: "native-control"}
 	c := after.comparisons[k]
 	c.StdErr *= 100 // so that all of the contrast's 2 degrees of freedom are of this side
 	after.comparisons[k] = c

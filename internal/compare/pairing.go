@@ -44,12 +44,12 @@ func (p *pairing) against() (Against, error) {
 	if err := p.findPlacebos(); err != nil {
 		return a, err
 	}
-	done := map[key]bool{} // of baselines
+	done := map[analyze.CostOf]bool{} // of baselines
 	for _, c := range p.before.Runs[0].Result.Comparisons {
 		if c.Control || !p.all && !c.Primary {
 			continue
 		}
-		if base := (key{c.Workload, c.Metric, c.Baseline}); !done[base] {
+		if base := (analyze.CostOf{Workload: c.Workload, Metric: c.Metric, Arm: c.Baseline}); !done[base] {
 			done[base] = true
 			ch, ok, err := p.baseline(c)
 			if err != nil {
@@ -84,8 +84,7 @@ func start(c analyze.Comparison) Change {
 // if the other side does not have the arm or the metric.
 func (p *pairing) overhead(c analyze.Comparison) (ch Change, ok bool, err error) {
 	ch = start(c)
-	k := key{c.Workload, c.Metric, c.Arm}
-	before, after := p.before.figures(k), p.after.figures(k)
+	before, after := p.before.figures(c.Of()), p.after.figures(c.Of())
 	if !p.after.has(c.Arm) || !p.after.measures(c) {
 		return ch, false, nil
 	}
@@ -146,10 +145,10 @@ type figure struct {
 func (f figure) against() string { return f.run.arms[f.Baseline].System }
 
 // figures returns the figures of the runs that have one.
-func (s Side) figures(k key) []figure {
+func (s Side) figures(of analyze.CostOf) []figure {
 	var list []figure
 	for _, r := range s.Runs {
-		if c, ok := r.comparisons[k]; ok && c.Ratio > 0 {
+		if c, ok := r.comparisons[of]; ok && c.Ratio > 0 {
 			f := figure{Comparison: c, run: r}
 			f.own = stats.Interval{Estimate: math.Log(c.Ratio), N: c.Units, DF: float64(c.Units - 1)}
 			if c.Phi > 0 {
@@ -166,15 +165,7 @@ func typical(of []figure) float64 {
 	if len(of) == 0 {
 		return 0
 	}
-	return stats.Interval{Estimate: mean(of)}.Exp().Estimate
-}
-
-// mean is that of the runs' estimates, which are logarithms.
-func mean(of []figure) (m float64) {
-	for _, f := range of {
-		m += f.own.Estimate / float64(len(of))
-	}
-	return m
+	return claim.Alone(stats.Mean(estimates(of))).Ratio
 }
 
 // estimate finds the scope of a change and, if there are enough runs, its interval
@@ -240,11 +231,12 @@ func byBoot(of []figure) []float64 {
 	}
 	var means []float64
 	for _, g := range groups {
-		means = append(means, mean(g))
+		means = append(means, stats.Mean(estimates(g)))
 	}
 	return means
 }
 
+// estimates are those of the runs, which are logarithms.
 func estimates(of []figure) []float64 {
 	var values []float64
 	for _, f := range of {
@@ -268,8 +260,7 @@ func rounds(of []figure) bool {
 func (p *pairing) findPlacebos() error {
 	between, within := map[group][]stats.Interval{}, map[group][]stats.Interval{}
 	for _, c := range p.before.Runs[0].Result.Comparisons {
-		k := key{c.Workload, c.Metric, c.Arm}
-		before, after := p.before.figures(k), p.after.figures(k)
+		before, after := p.before.figures(c.Of()), p.after.figures(c.Of())
 		if !c.Control || len(before) == 0 || len(after) == 0 {
 			continue
 		}

@@ -27,17 +27,14 @@ type Run struct {
 
 	arms        map[string]dataset.Arm
 	plain       []string // names of the arms that are not controls, in their order
-	comparisons map[key]analyze.Comparison
+	comparisons map[analyze.CostOf]analyze.Comparison
 	workloads   map[string]*workload.Workload // by series; without those that this version of tare does not know
 	sizes       map[string]store.Size         // by series
 	boots       []string                      // ids of the host's boots during the run
 	rounds      bool                          // the host was rebooted for each new guest
-	facts       [][2]string                   // names and values of what may explain a change
-	packages    map[string]string             // of the userland, and their versions
+	facts       Facts
+	packages    map[string]string // of the userland, and their versions
 }
-
-// key is one comparison of a run.
-type key struct{ workload, metric, arm string }
 
 // Read reads and analyzes a run.
 func Read(r *store.Run) (*Run, error) {
@@ -80,7 +77,7 @@ func workloadOf(cw campaign.Workload) (*workload.Workload, error) {
 
 // fromInput analyzes the values of a run.
 func fromInput(name string, in dataset.Set) (*Run, error) {
-	run := &Run{Name: name, rounds: in.Boots, arms: map[string]dataset.Arm{}, comparisons: map[key]analyze.Comparison{},
+	run := &Run{Name: name, rounds: in.Boots, arms: map[string]dataset.Arm{}, comparisons: map[analyze.CostOf]analyze.Comparison{},
 		workloads: map[string]*workload.Workload{}, sizes: map[string]store.Size{}}
 	var err error
 	if run.Result, err = analyze.Analyze(in); err != nil {
@@ -93,7 +90,7 @@ func fromInput(name string, in dataset.Set) (*Run, error) {
 		}
 	}
 	for _, c := range run.Result.Comparisons {
-		run.comparisons[key{c.Workload, c.Metric, c.Arm}] = c
+		run.comparisons[c.Of()] = c
 	}
 	return run, nil
 }
@@ -145,7 +142,7 @@ func (r *Run) readFacts(s *store.Run, c *campaign.Campaign) error {
 	if env.Memory.Total != nil {
 		memory = campaign.Bytes(*env.Memory.Total).String()
 	}
-	r.facts = [][2]string{
+	r.facts = Facts{
 		{"campaign", c.Name}, {"machine", env.HostID}, {"CPU", env.CPU.Model}, {"CPUs", cpus},
 		{"memory", memory},
 		{"kernel", env.Kernel.Release}, {"kernel's command line", env.Kernel.Cmdline}, {"microcode", env.CPU.Microcode},
@@ -172,16 +169,6 @@ func pairs(m map[string]string, between string) string {
 	return strings.Join(list, "; ")
 }
 
-// fact returns a fact of the run; "" if it is not known.
-func (r *Run) fact(what string) string {
-	for _, f := range r.facts {
-		if f[0] == what {
-			return f[1]
-		}
-	}
-	return ""
-}
-
 // FlavorText words the size of a guest; "" if it is not known.
 func FlavorText(f model.Flavor) string {
 	if f.VCPUs == 0 {
@@ -202,9 +189,24 @@ func FlavorText(f model.Flavor) string {
 	return strings.Join(append(words, campaign.Extras(f)...), ", ")
 }
 
-// Facts returns what is known of the run's machine and software and may explain a difference, as
-// names and values. A value is "" if it is not known.
-func (r *Run) Facts() [][2]string { return r.facts }
+// Facts are what is known of a run's machine and software and may explain a difference: names and
+// values. A value is "" if it is not known.
+type Facts [][2]string
+
+// Get returns the value of a fact; "" if there is none.
+func (f Facts) Get(name string) string {
+	i := slices.IndexFunc(f, func(fact [2]string) bool { return fact[0] == name })
+	if i < 0 {
+		return ""
+	}
+	return f[i][1]
+}
+
+// Facts returns what may explain a difference.
+func (r *Run) Facts() Facts { return r.facts }
+
+// Comparison returns a cost of the run; its zero value if there is none.
+func (r *Run) Comparison(of analyze.CostOf) analyze.Comparison { return r.comparisons[of] }
 
 // Boots returns the ids of the host's boots during the run.
 func (r *Run) Boots() []string { return r.boots }
@@ -218,8 +220,7 @@ func (r *Run) Size(series string) store.Size { return r.sizes[series] }
 // Unlike says why the costs by a metric of two runs cannot be put beside each other, as Sides does;
 // "" if they can.
 func Unlike(a, b *Run, c analyze.Comparison) string {
-	k := key{c.Workload, c.Metric, c.Arm}
-	x, y := Side{Runs: []*Run{a}}.figures(k), Side{Runs: []*Run{b}}.figures(k)
+	x, y := Side{Runs: []*Run{a}}.figures(c.Of()), Side{Runs: []*Run{b}}.figures(c.Of())
 	if len(x) == 0 || len(y) == 0 {
 		return "it has no values"
 	}

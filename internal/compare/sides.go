@@ -113,7 +113,7 @@ func (p *pairing) differences() []Difference {
 	}
 	add("arms", "", func(r *Run) string { return strings.Join(r.plain, ", ") })
 	for _, what := range p.facts() {
-		add(what, "", func(r *Run) string { return r.fact(what) })
+		add(what, "", func(r *Run) string { return r.facts.Get(what) })
 	}
 	for _, name := range p.tools() {
 		add("version of "+name, "figures of its versions may not be comparable",
@@ -177,7 +177,7 @@ func (p *pairing) tools() []string {
 // images have the same key: one was built later than the other.
 func (p *pairing) packages() *Difference {
 	before, after := p.before.Runs[0], p.after.Runs[0]
-	if before.fact("userland image") != after.fact("userland image") {
+	if before.facts.Get("userland image") != after.facts.Get("userland image") {
 		return nil
 	}
 	d := &Difference{What: "packages of the image"}

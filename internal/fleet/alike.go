@@ -7,16 +7,6 @@ import (
 	"github.com/tare-bench/tare/internal/compare"
 )
 
-// find returns what a run says of a cost; a zero Comparison if nothing.
-func find(r *Run, of analyze.Comparison) analyze.Comparison {
-	for _, c := range r.Result.Comparisons {
-		if c.Workload == of.Workload && c.Metric == of.Metric && c.Arm == of.Arm {
-			return c
-		}
-	}
-	return analyze.Comparison{}
-}
-
 // comparable returns the machines whose costs are of the same thing, each with those of its runs that
 // have one, and adds the others to out.
 func comparable(c analyze.Comparison, machines []Machine, out *[]LeftOut) []Machine {
@@ -25,7 +15,7 @@ func comparable(c analyze.Comparison, machines []Machine, out *[]LeftOut) []Mach
 		var runs []*Run
 		why := "it did not measure this"
 		for _, r := range m.Runs {
-			k := find(r, c)
+			k := r.Comparison(c.Of())
 			switch {
 			case k.Arm == "":
 			case k.Ratio <= 0:

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/compare"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/report"
@@ -288,7 +289,7 @@ func pairedChange(before, after Cost, pairs []both, alpha, delta float64) (Chang
 		ch.Why = "no machine has a figure on both sides"
 		return ch, nil
 	}
-	ch.Before, ch.After = typical(lnBefore), typical(lnAfter)
+	ch.Before, ch.After = claim.Alone(stats.Mean(lnBefore)).Ratio, claim.Alone(stats.Mean(lnAfter)).Ratio
 	if len(of) < fewestMachines {
 		ch.Why = fmt.Sprintf("%s; a change of the kind needs %d", Count(len(of), "machine"), fewestMachines)
 		return ch, nil
@@ -365,8 +366,8 @@ func baselineChange(before, after Cost, pairs []both, alpha, delta float64) (Cha
 			v = -v
 		}
 		ln = append(ln, v)
-		ratio := stats.Interval{Estimate: v}.Exp().Estimate
-		ch.Machines = append(ch.Machines, MachineCost{Machine: p.before.Name, Ratio: ratio, Runs: x.Runs + y.Runs})
+		ch.Machines = append(ch.Machines, MachineCost{Machine: p.before.Name, Ratio: claim.Alone(v).Ratio,
+			Runs: x.Runs + y.Runs})
 	}
 	ch.NBefore, ch.NAfter = len(ln), len(ln)
 	if len(ln) < fewestMachines {
@@ -384,15 +385,6 @@ func baselineChange(before, after Cost, pairs []both, alpha, delta float64) (Cha
 	e, err := estimateOf(iv, delta)
 	ch.Change = &Pooled{Estimate: e}
 	return ch, err
-}
-
-// typical is the geometric mean.
-func typical(ln []float64) float64 {
-	sum := 0.0
-	for _, v := range ln {
-		sum += v / float64(len(ln))
-	}
-	return stats.Interval{Estimate: sum}.Exp().Estimate
 }
 
 // differences lists the facts that changed, with those that changed on most machines first. Of

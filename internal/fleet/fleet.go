@@ -195,11 +195,10 @@ func analyzeGroup(name string, machines []Machine, alpha, delta float64, all boo
 	for _, m := range machines {
 		for _, r := range m.Runs {
 			for _, c := range r.Result.Comparisons {
-				of := analyze.CostOf{Workload: c.Workload, Metric: c.Metric, Arm: c.Arm}
-				if c.Control || !all && !c.Primary || done[of] {
+				if c.Control || !all && !c.Primary || done[c.Of()] {
 					continue
 				}
-				done[of] = true
+				done[c.Of()] = true
 				cost, err := costOf(c, machines, alpha, delta)
 				if err != nil {
 					return g, err
@@ -266,7 +265,7 @@ func machineCost(c analyze.Comparison, m Machine, alpha float64) (stats.Interval
 	var ln []float64
 	var own, lowest float64 // Σs², and the least degrees of freedom
 	for _, r := range m.Runs {
-		k := find(r, c)
+		k := r.Comparison(c.Of())
 		ln = append(ln, math.Log(k.Ratio))
 		own += k.StdErr * k.StdErr
 		if lowest == 0 || k.DF < lowest {

@@ -64,7 +64,7 @@ func unusualFacts(r *Run, others []Machine) []Fact {
 	for _, f := range r.facts {
 		count := map[string]int{}
 		for _, m := range others {
-			count[fact(m.Runs[0], f[0])]++
+			count[m.Runs[0].facts.Get(f[0])]++
 		}
 		for is, n := range count {
 			if is != f[1] && 2*n > len(others) {
@@ -73,15 +73,6 @@ func unusualFacts(r *Run, others []Machine) []Fact {
 		}
 	}
 	return out
-}
-
-func fact(r *Run, what string) string {
-	for _, f := range r.facts {
-		if f[0] == what {
-			return f[1]
-		}
-	}
-	return ""
 }
 
 // unusualNoise are noise sources that fewer than half of the other machines have.

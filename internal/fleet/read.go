@@ -25,7 +25,7 @@ type Run struct {
 	Type   string // of the machine: its CPU, how many, and what it is a guest of
 
 	*compare.Run
-	facts [][2]string // what may explain that a machine is odd
+	facts compare.Facts // what may explain that a machine is odd
 	noise []doctor.NoiseSource
 	costs map[analyze.CostOf][][]float64
 	// booted: the host was booted anew for each guest, so that the groups of costs are boots.
@@ -90,8 +90,7 @@ func typeOf(env *host.Environment) string {
 }
 
 // factsOf are those of a comparison of runs, and some that only matter between machines.
-func factsOf(c *compare.Run, env *host.Environment) [][2]string {
-	var facts [][2]string
+func factsOf(c *compare.Run, env *host.Environment) (facts compare.Facts) {
 	for _, f := range c.Facts() {
 		if f[0] != "machine" && f[0] != "campaign" { // each machine has its own; campaigns are checked
 			facts = append(facts, f)

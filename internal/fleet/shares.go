@@ -20,7 +20,7 @@ func sharesOf(c analyze.Comparison, machines []Machine, alpha float64) ([]Share,
 			if ids := r.Boots(); len(ids) == 1 {
 				boot = ids[0]
 			}
-			for _, g := range r.costs[analyze.CostOf{Workload: c.Workload, Metric: c.Metric, Arm: c.Arm}] {
+			for _, g := range r.costs[c.Of()] {
 				key := boot
 				if guests++; r.booted {
 					key = fmt.Sprint("boot of guest ", guests)

@@ -51,7 +51,7 @@ func figureNames(s analyze.Start) (names []string) {
 func TestEndRows(t *testing.T) {
 	at := func(v float64) analyze.Percentile { return analyze.Percentile{Value: v, Low: v / 2, High: 2 * v} }
 	slow, ratio := at(0.08), at(3)
-	remove := analyze.Ending{Percentile: at(0.04), P95: &slow, P50Ratio: &ratio}
+	remove := analyze.Ending{Percentile: at(0.04), P95: &slow, StartRatios: analyze.StartRatios{P50Ratio: &ratio}}
 	all := []analyze.Start{
 		{Workload: "start", Arm: "lxc", Stop: analyze.Ending{Percentile: at(0.02)}, Remove: remove},
 		{Workload: "start", Arm: "qemu-tcg", Emulated: true, Remove: remove},

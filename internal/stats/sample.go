@@ -29,6 +29,14 @@ type Summary struct {
 	Spread float64
 }
 
+// Mean is the arithmetic mean; 0 of no values.
+func Mean(x []float64) (mean float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	return mean
+}
+
 // Summarize returns the summary of x, which must have at least one value, all
 // finite.
 func Summarize(x []float64) (Summary, error) {

@@ -27,14 +27,15 @@ var symptoms = []symptom{
 	{"guest faster than host", "quicker beats better native bare metal vm machine container negative overhead cost gain",
 		"A guest cannot do the same work in less time than the host. It does less work, stores writes in the memory of " +
 			"the host, uses other programs, or has a slow clock.",
-		[]string{"faster-than-baseline", "cached-writes", "guest-clock", "unequal-userland", "unequal-size", "hidden-cpu"},
+		[]string{"faster-than-baseline", "cached-writes", "cached-reads", "guest-clock", "unequal-userland", "unequal-size",
+			"unequal-mitigations", "unequal-features", "hidden-cpu"},
 		[]string{"docs/disks.md", "docs/native.md"},
 		"tare run quick && tare show --all quick-*.tare",
 		"tare times with the clock of the host, counts bytes that reached the device, and runs the same programs in both. " +
 			"If native is still slower, the findings name the cause."},
 	{"disk too fast", "storage write writes read reads throughput io cache cached memory impossible ssd unbelievable",
 		"A cache answers, not the disk: the page cache of the guest, or that of the host.",
-		[]string{"cached-writes", "ceiling", "position"},
+		[]string{"cached-writes", "cached-reads", "ceiling", "position"},
 		[]string{"docs/disks.md", "docs/limits.md"},
 		"tare run quick && tare show --all quick-*.tare",
 		"The line \"reached the device\" below dd-write has the bytes that arrived at the disk. If they are fewer than " +
@@ -50,7 +51,7 @@ var symptoms = []symptom{
 	{"slower after reboot", "boot boots restart restarted update upgrade kernel than before faster since",
 		"Each boot places memory and interrupts differently, so one boot on each side says little. A new kernel or other " +
 			"mitigations may also cost more.",
-		[]string{"few-boots", "spread", "other-load"},
+		[]string{"few-boots", "unequal-mitigations", "slow-clock", "spread", "other-load"},
 		[]string{"docs/boots.md", "docs/compare.md"},
 		"tare run --like before.tare --out after.tare && tare compare before.tare after.tare",
 		"compare lists what else differs between the two runs: kernel, machine, versions. Runs of three boots on each side " +
@@ -59,7 +60,8 @@ var symptoms = []symptom{
 		"twin " +
 		"version tool",
 		"Guests of one kind differ: in the place of their memory, in their host, or in the versions of their programs.",
-		[]string{"guests-differ", "few-guests", "unequal-userland", "unequal-size", "unequal-arms"},
+		[]string{"guests-differ", "few-guests", "unequal-userland", "unequal-features", "unequal-mitigations", "slow-clock",
+			"unequal-size", "unequal-arms"},
 		[]string{"docs/guests.md", "docs/machines.md", "docs/parse.md"},
 		"tare compare first.tare second.tare",
 		"compare lists programs and sizes that differ. In one run, tare makes many guests of each kind, and its intervals " +

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -43,7 +44,19 @@ type Hello struct {
 	// CLOCK_MONOTONIC in ns; 0: not known.
 	Began int64 `json:"-"`
 	Ready int64 `json:"-"`
+
+	// The rest only Describe asks for. CPUFlags are those of the guest's first CPU, Mitigations what its kernel does about
+	// each vulnerability, and ClockReadNS is how long a reading of its CLOCK_MONOTONIC takes at best.
+	CPUFlags    []string          `json:"cpu_flags,omitempty"`
+	Mitigations map[string]string `json:"mitigations,omitempty"`
+	ClockReadNS float64           `json:"clock_read_ns,omitempty"`
 }
+
+// Bounds of what a guest may say of its CPU.
+const (
+	maxFlags       = 1024
+	maxMitigations = 100
+)
 
 // Client talks to the agent of one guest. Its methods, including Run, may be called from several
 // goroutines.
@@ -74,19 +87,37 @@ func Connect(ctx context.Context, conn net.Conn) (*Client, Hello, error) {
 }
 
 // Hello asks the guest what it is now: the host may have restricted it since it connected.
-func (c *Client) Hello(ctx context.Context) (Hello, error) {
-	h, err := c.agent.Hello(ctx, &wire.HelloRequest{Protocol: Protocol})
+func (c *Client) Hello(ctx context.Context) (Hello, error) { return c.hello(ctx, false) }
+
+// Describe is Hello with everything that the agent can find out about its guest, which takes some milliseconds.
+func (c *Client) Describe(ctx context.Context) (Hello, error) { return c.hello(ctx, true) }
+
+func (c *Client) hello(ctx context.Context, facts bool) (Hello, error) {
+	h, err := c.agent.Hello(ctx, &wire.HelloRequest{Protocol: Protocol, Facts: facts})
 	if err == nil && h.Protocol != Protocol {
 		err = fmt.Errorf("its agent speaks protocol %d, this version of tare %d", h.Protocol, Protocol)
 	}
 	if err != nil {
 		return Hello{}, c.guestError(ctx, err)
 	}
-	return Hello{
+	hello := Hello{
 		Kernel: clip(h.Kernel), Machine: clip(h.Machine), Clocksource: clip(h.Clocksource), CPUs: int(h.Cpus),
 		MemoryBytes: h.MemoryBytes, CPUModel: clip(h.CpuModel), DataFS: clip(h.DataFs),
 		Began: h.BeganNs, Ready: h.ReadyNs,
-	}, nil
+	}
+	for _, flag := range h.CpuFlags[:min(len(h.CpuFlags), maxFlags)] {
+		hello.CPUFlags = append(hello.CPUFlags, clip(flag))
+	}
+	if len(h.Mitigations) > 0 && len(h.Mitigations) <= maxMitigations {
+		hello.Mitigations = map[string]string{}
+		for name, does := range h.Mitigations {
+			hello.Mitigations[clip(name)] = clip(does)
+		}
+	}
+	if h.ClockReadNs > 0 && !math.IsInf(h.ClockReadNs, 0) {
+		hello.ClockReadNS = h.ClockReadNs
+	}
+	return hello, nil
 }
 
 // clip makes text from a guest safe for a log: it shortens the text and replaces characters that

@@ -14,7 +14,7 @@ import (
 
 // Limits of the findings from probes.
 const (
-	cachedShare   = 0.05  // of the bytes written, which may be missing at the device
+	cachedShare   = 0.05  // of the bytes written or read, which may be missing at the device
 	hiddenFactor  = 1.25  // CPU of the cgroup over CPU that the guest accounts for
 	hiddenSeconds = 0.05  // and this much per trial at least, s
 	minCapPeriods = 100   // of a CPU cap in a trial
@@ -89,6 +89,25 @@ func findCachedWrites(a *analysis) (out []Finding) {
 			out = append(out, f)
 		}
 	}, model.ProbeWorkloadBytes, model.ProbeDeviceBytes)
+	return out
+}
+
+// findCachedReads compares what the workload read although no cache may have had it with what the device delivered.
+func findCachedReads(a *analysis) (out []Finding) {
+	a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
+		wanted, delivered := common(p[0], p[1])
+		delivered = slices.Clone(delivered)
+		for i := range min(len(wanted), len(delivered)) {
+			// What one trial read twice, or ahead, must not make up for what another did not read.
+			delivered[i].value = min(delivered[i].value, wanted[i].value)
+		}
+		if share := 1 - delivered.sum()/wanted.sum(); wanted.sum() > 0 && share > cachedShare {
+			out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
+				"%.3g %% of what the workload read did not come from the device: it delivered %.4g of %.4g MiB; a cache of the "+
+					"host answered the rest, so the time is not the disk's",
+				100*share, delivered.sum()/mebi, wanted.sum()/mebi)})
+		}
+	}, model.ProbeWorkloadRead, model.ProbeDeviceRead)
 	return out
 }
 

@@ -159,6 +159,61 @@ func TestFindings(t *testing.T) {
 			f.probes(model.ProbeClockDiff, kvm, func(b int) float64 { return 0.03 * float64(b/24) })
 			f.probes(model.ProbeClockError, kvm, constant(0.002))
 		}, "", "", ""},
+		{"reads from a cache of the host", func(f *fake) {
+			f.probes(model.ProbeWorkloadRead, kvm, constant(1e9))
+			f.probes(model.ProbeDeviceRead, kvm, func(b int) float64 { return 4e8 + 1.2e9*float64(b%2) })
+		}, "cached-reads", Serious, "30 % of what the workload read did not come from the device: it delivered 2.003e+04 of"},
+		{"reads from the device", func(f *fake) {
+			f.probes(model.ProbeWorkloadRead, kvm, constant(1e9))
+			f.probes(model.ProbeDeviceRead, kvm, constant(0.99e9))
+		}, "", "", ""},
+		{"a slow clock", func(f *fake) {
+			f.machines(dataset.Machine{Clocksource: "tsc", ClockReadNS: 24},
+				dataset.Machine{Clocksource: "xen", ClockReadNS: 410})
+		}, "slow-clock", Warning, "a reading of the clock takes 410 ns (clock source xen) in guests of kvm, but a reading " +
+			"of the clock takes 24 ns (clock source tsc) in guests of native"},
+		{"a slow clock of native", func(f *fake) {
+			f.machines(dataset.Machine{Clocksource: "hpet", ClockReadNS: 1300}, dataset.Machine{Clocksource: "kvm-clock",
+				ClockReadNS: 30})
+		}, "slow-clock", Warning, "takes 1.3e+03 ns (clock source hpet) in guests of native, but"},
+		{"a slow clock in a run file of a former version", func(f *fake) {
+			f.machines(dataset.Machine{Clocksource: "tsc"}, dataset.Machine{Clocksource: "acpi_pm"})
+		}, "slow-clock", Warning, "the clock source is acpi_pm in guests of kvm, but the clock source is tsc"},
+		{"another clock that is as fast", func(f *fake) {
+			f.machines(dataset.Machine{Clocksource: "tsc", ClockReadNS: 24},
+				dataset.Machine{Clocksource: "xen", ClockReadNS: 60})
+		}, "", "", ""},
+		{"a CPU without AES", func(f *fake) {
+			f.rename("openssl-enc")
+			f.machines(dataset.Machine{CPUFlags: strings.Fields("fpu vmx pni aes avx2 sha_ni")},
+				dataset.Machine{CPUFlags: strings.Fields("fpu hypervisor pni avx2 sha_ni")})
+		}, "unequal-features", Warning, "the guests' CPU lacks aes, which native has; the program of this workload uses"},
+		{"a CPU without instructions that nobody uses", func(f *fake) {
+			f.machines(dataset.Machine{CPUFlags: strings.Fields("pni aes")},
+				dataset.Machine{CPUFlags: strings.Fields("pni avx512f")})
+		}, "unequal-features", Info, "the guests' CPU lacks aes, which native has, and has avx512f, which native lacks; no " +
+			"workload here is known"},
+		{"a CPU whose flags are those of a virtual machine", func(f *fake) {
+			f.machines(dataset.Machine{CPUFlags: strings.Fields("vmx aes constant_tsc")},
+				dataset.Machine{CPUFlags: strings.Fields("hypervisor aes")})
+		}, "", "", ""},
+		{"a kernel that lists no flags", func(f *fake) {
+			f.machines(dataset.Machine{CPUFlags: strings.Fields("vmx aes")}, dataset.Machine{})
+		}, "", "", ""},
+		{"mitigations only in the guest", func(f *fake) {
+			f.machines(dataset.Machine{Mitigations: map[string]string{"meltdown": "Not affected", "mds": "Vulnerable"}},
+				dataset.Machine{Mitigations: map[string]string{"meltdown": "Mitigation: PTI", "mds": "Vulnerable: Clear CPU " +
+					"buffers attempted, no microcode; SMT Host state unknown"}})
+		}, "unequal-mitigations", Warning, "meltdown: Mitigation: PTI (native: Not affected)"},
+		{"another mitigation", func(f *fake) {
+			f.machines(dataset.Machine{Mitigations: map[string]string{"spectre_v2": "Mitigation: Enhanced / Automatic IBRS; " +
+				"IBPB: conditional"}}, dataset.Machine{Mitigations: map[string]string{"spectre_v2": "Mitigation: Retpolines"}})
+		}, "unequal-mitigations", Info, "spectre_v2: Mitigation: Retpolines (native: Mitigation: Enhanced / Automatic IBRS)"},
+		{"mitigations that differ in details", func(f *fake) {
+			f.machines(dataset.Machine{Mitigations: map[string]string{"mds": "Mitigation: Clear CPU buffers; SMT disabled",
+				"itlb_multihit": "KVM: Mitigation: Split huge pages"}}, dataset.Machine{Mitigations: map[string]string{
+				"mds": "Mitigation: Clear CPU buffers; SMT Host state unknown", "itlb_multihit": "Not affected"}})
+		}, "", "", ""},
 		{"all written", func(f *fake) {
 			f.probes(model.ProbeWorkloadBytes, kvm, constant(1e9))
 			f.probes(model.ProbeDeviceBytes, kvm, constant(1.01e9))

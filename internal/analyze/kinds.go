@@ -35,6 +35,19 @@ var rules = []rule{
 	{Kind{"unequal-confinement", Info,
 		"Unequal confinement: system calls pass more filters in one arm than in another. The cost includes the filters.",
 		"give both arms a flavor with hardening: none to compare the systems without filters"}, findUnequalConfinement},
+	{Kind{"unequal-features", Info,
+		"Unequal features: the CPU that guests see has other instructions than the baseline's. The cost includes that.",
+		"give the guest the host's CPU (QEMU: -cpu host; libvirt: <cpu mode='host-passthrough'/>), or report it as the " +
+			"cost of that CPU model"}, findUnequalFeatures},
+	{Kind{"unequal-mitigations", Info,
+		"Unequal mitigations: the guests' kernel does something else about the CPU's vulnerabilities than the baseline's. " +
+			"The cost includes that.",
+		"boot both kernels with the same mitigations= and of the same age, and let the guest see the flags of the " +
+			"microcode (md_clear, spec_ctrl, ssbd)"}, findUnequalMitigations},
+	{Kind{"slow-clock", Warning,
+		"Slow clock: reading the time takes much longer in one arm. Programs that do so often measure the clock.",
+		"give the guest a clock that is read without leaving it: tsc or kvm-clock (QEMU: -cpu host,+invtsc; Xen: " +
+			"tsc_mode), and boot it with clocksource=tsc"}, findSlowClock},
 	{Kind{"not-frozen", Info,
 		"Not frozen: the machine kept running while other arms were measured.",
 		"make sure that nothing runs on it between trials; an idle machine disturbs little"}, findUnfrozen},
@@ -167,6 +180,10 @@ var rules = []rule{
 		"Cached writes: the data had not reached the disk when the trial ended. These are not the disk's times.",
 		"give the guest a disk that honours flushes (QEMU: cache none, not unsafe; UML: ubd sync), or quote the metric " +
 			"with the flush (-flushed)"}, findCachedWrites},
+	{Kind{"cached-reads", Serious,
+		"Cached reads: the device did not deliver what the workload read. These are not the disk's times.",
+		"give the guest a disk that bypasses the host's page cache (QEMU: cache none), read more than fits into the host's " +
+			"memory, or say that the figure is that of a cache"}, findCachedReads},
 	{Kind{"guest-clock", Serious,
 		"The guest's clock is off. Believe the host's times, not those that a tool in the guest printed.",
 		"use the metrics of the host's clock; fix the guest's clock source (tare export --format json names it) or its rate"},

@@ -21,6 +21,21 @@ func (f *fake) capped(kvmBitten, nativeBitten float64) {
 	}
 }
 
+// machines sets what the guests of kvm, and those of all other arms, say of their machine.
+func (f *fake) machines(others, of dataset.Machine) {
+	for i := range f.Arms {
+		f.Arms[i].Machine = others
+	}
+	f.Arms[kvm].Machine = of
+}
+
+// rename gives the workload another name.
+func (f *fake) rename(workload string) {
+	for i := range f.Metrics {
+		f.Metrics[i].Workload = workload
+	}
+}
+
 // rates caps what all guests write, and sets how much of the cap three arms got.
 func (f *fake) rates(nativeGot, kvmGot, lxcGot float64) {
 	const limit = 20 << 20

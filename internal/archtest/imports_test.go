@@ -22,6 +22,7 @@ var rooms = []struct {
 	{"strict", []string{"nearest"}, "strict reads files of any format: it knows no campaign and no article"},
 	{"histogram", nil, groundRule},
 	{"files", nil, groundRule},
+	{"clockcost", nil, groundRule},
 	{"tools", []string{"files", "sandbox"}, groundRule},
 	{"terminal", nil, groundRule},
 	{"cgroup", nil, groundRule},
@@ -30,7 +31,7 @@ var rooms = []struct {
 	{"volume", []string{"pagecache", "tools"}, groundRule},
 	{"network", []string{"tools"}, groundRule},
 	{"instance", []string{"cgroup"}, groundRule},
-	{"host", []string{"cgroup", "host/energy", "host/procfs", "xenctl"},
+	{"host", []string{"cgroup", "clockcost", "host/energy", "host/procfs", "xenctl"},
 		"host says what the machine is: it watches nothing, and judges nothing"},
 	{"host/procfs", nil, groundRule},
 	{"host/energy", []string{"host/procfs"}, groundRule},
@@ -120,7 +121,7 @@ var rooms = []struct {
 	{"redisrate", []string{"histogram"}, "a load generator knows its server, and nothing of the trial that it is part of"},
 	{"agent/wire", nil, "the wire is made from its .proto"},
 	{"agent/token", nil, agentRule},
-	{"agent/server", []string{"agent/wire", "prompt"}, agentRule},
+	{"agent/server", []string{"agent/wire", "clockcost", "prompt"}, agentRule},
 	{"agent/vminit", []string{"agent/wire", "agent/server"}, agentRule},
 	{"agent", []string{"agent/wire"}, agentRule},
 
@@ -249,7 +250,8 @@ func TestOwners(t *testing.T) {
 // runs in the guest that is measured.
 func TestAgentIsSmall(t *testing.T) {
 	may := []string{
-		module + "internal/agent/...", module + "internal/fault", module + "internal/prompt", module + "cmd/tare-agent",
+		module + "internal/agent/...", module + "internal/clockcost", module + "internal/fault", module + "internal/prompt",
+		module + "cmd/tare-agent",
 		"github.com/containerd/ttrpc", "github.com/containerd/log", "github.com/sirupsen/logrus",
 		"golang.org/x/sys/...", "google.golang.org/protobuf/...",
 		// ttRPC's status codes, but not the rest of gRPC.

@@ -352,6 +352,7 @@ func (in *Set) readParity(r *store.Run, arms []store.Arm) error {
 		return err
 	}
 	in.addConfinement(guests)
+	in.addMachines(guests)
 	systems, err := readSystems(r)
 	if err != nil {
 		return err
@@ -381,6 +382,30 @@ func (in *Set) addConfinement(guests []store.Guest) {
 			p := &in.Arms[i].Parity
 			if in.Arms[i].Name == g.Arm && !g.Neighbour && g.Flavor.System == "" && p.Confinement == nil {
 				p.Confinement = g.Flavor.Confinement
+			}
+		}
+	}
+}
+
+// addMachines records what the guests of each arm say of their machine.
+func (in *Set) addMachines(guests []store.Guest) {
+	for _, g := range guests {
+		for i := range in.Arms {
+			m, h := &in.Arms[i].Machine, g.Hello
+			if in.Arms[i].Name != g.Arm || g.Neighbour || g.Flavor.System != "" {
+				continue
+			}
+			if m.Clocksource == "" {
+				m.Clocksource = h.Clocksource
+			}
+			if m.CPUFlags == nil {
+				m.CPUFlags = h.CPUFlags
+			}
+			if m.Mitigations == nil {
+				m.Mitigations = h.Mitigations
+			}
+			if h.ClockReadNS > 0 && (m.ClockReadNS == 0 || h.ClockReadNS < m.ClockReadNS) {
+				m.ClockReadNS = h.ClockReadNS
 			}
 		}
 	}

@@ -84,6 +84,7 @@ type Arm struct {
 	Paired        bool         // it exchanges data with a partner over the network
 	Size          model.Flavor // what its guests were given; zero: not known
 	Parity        Parity
+	Machine       Machine
 }
 
 // Uniform reports whether all guests that run the workload have the arm's flavor.
@@ -253,6 +254,16 @@ func (in *Set) BaselineOf(a Arm) (name string, control bool) {
 		name = ""
 	}
 	return name, false
+}
+
+// Machine is what an arm's guests say of the machine that they see. What is not known is zero.
+type Machine struct {
+	Clocksource string  // of the first guest's kernel
+	ClockReadNS float64 // how long a reading of the clock takes, at best in all guests
+	// CPUFlags are those of the first guest's CPU, as its kernel lists them.
+	CPUFlags []string
+	// Mitigations is what the first guest's kernel does, by vulnerability.
+	Mitigations map[string]string
 }
 
 // Parity is how an arm's guests differ from those of the other arms. Its zero value means that they

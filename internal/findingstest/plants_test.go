@@ -20,17 +20,21 @@ import (
 	"github.com/tare-bench/tare/internal/workload"
 )
 
-// TestCachedWrites: two virtual machines write and flush; the flushes of one never reach the disk.
-func TestCachedWrites(t *testing.T) {
+// TestCachedDisk: two virtual machines write and flush, and read what they have written past their own page cache; the
+// flushes of one never reach the disk, and the host's page cache answers its reads.
+func TestCachedDisk(t *testing.T) {
+	read := timed("read", "dd if=/dev/zero of=x bs=1M count=16 conv=fsync", "dd if=x of=/dev/null bs=1M iflag=direct",
+		"rm x")
+	read.ReadBytes = func(int64) int64 { return 16 << 20 }
 	r := measure(t, flavors+`
 arms:
   - {system: native, flavor: one}
   - {name: honest, system: qemu-tcg, flavor: one}
   - {name: cached, system: qemu-tcg, flavor: one, options: {cache: unsafe}}
 blocks: 3
-`+sized(map[string]int{"dd-write": 64}), drivers{"native": native.Driver{}, "qemu-tcg": qemu.TCG()},
-		real(t, "dd-write"))
-	expect(t, r, want{"cached-writes", "dd-write", "cached"})
+`+sized(map[string]int{"dd-write": 64, "read": 1}), drivers{"native": native.Driver{}, "qemu-tcg": qemu.TCG()},
+		real(t, "dd-write"), read)
+	expect(t, r, want{"cached-writes", "dd-write", "cached"}, want{"cached-reads", "read", "cached"})
 	for _, f := range r.Findings {
 		if f.ID == "cached-writes" && (!strings.Contains(f.Text, "with the flush") ||
 			!strings.Contains(f.Text, "fit into the guest's memory")) {

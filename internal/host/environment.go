@@ -233,6 +233,8 @@ type Clock struct {
 	// ResolutionNS is clock_getres(CLOCK_MONOTONIC): 1 with high-resolution
 	// timers, a tick without.
 	ResolutionNS *int64 `json:"resolution_ns,omitempty"`
+	// ReadNS is how long a reading of CLOCK_MONOTONIC takes at best, in ns.
+	ReadNS *float64 `json:"read_ns,omitempty"`
 }
 
 // Layout is how cgroups are mounted.

@@ -46,6 +46,7 @@ func fakeCalls(free int64) *calls {
 	c.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	c.space = func(string) (int64, int64, error) { return 1000 << 30, free, nil }
 	c.resolution = func() (int64, error) { return 1, nil }
+	c.reading = func() (float64, error) { return 25, nil }
 	c.cpuid = func() (string, error) { return "KVMKVMKVM", nil }
 	return c
 }

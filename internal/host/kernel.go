@@ -100,5 +100,11 @@ func readClock(r *reader, c *calls) Clock {
 		return k
 	}
 	k.ResolutionNS = &ns
+	read, err := c.reading()
+	if err != nil {
+		r.fail("clock.read_ns", "clock_gettime", err)
+		return k
+	}
+	k.ReadNS = &read
 	return k
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/tare-bench/tare/internal/clockcost"
 )
 
 // parseMounts reads the format of /proc/self/mountinfo.
@@ -39,6 +41,7 @@ func liveCalls() *calls {
 			err := unix.ClockGetres(unix.CLOCK_MONOTONIC, &ts)
 			return ts.Nano(), err
 		},
-		cpuid: cpuidVendor,
+		reading: func() (float64, error) { return clockcost.Reading(), nil },
+		cpuid:   cpuidVendor,
 	}
 }

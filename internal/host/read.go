@@ -39,6 +39,7 @@ type calls struct {
 	resolve    func(path string) (string, error) // absolute, without symbolic links
 	space      func(path string) (total, free int64, err error)
 	resolution func() (ns int64, err error)
+	reading    func() (ns float64, err error)
 	cpuid      func() (vendor string, err error)
 }
 
@@ -52,6 +53,7 @@ func foreignCalls() *calls {
 		resolve:    func(p string) (string, error) { return path.Clean(p), nil },
 		space:      func(string) (int64, int64, error) { return 0, 0, errNotLive },
 		resolution: func() (int64, error) { return 0, errNotLive },
+		reading:    func() (float64, error) { return 0, errNotLive },
 		cpuid:      func() (string, error) { return "", errNotLive },
 	}
 }

@@ -19,6 +19,7 @@ const (
 	ProbeHostCPU        = "host_cpu"         // s of CPU of the whole host; under Xen, of all domains
 	ProbeDom0CPU        = "dom0_cpu"         // s of CPU of Xen's privileged domain, which serves all others
 	ProbeDeviceBytes    = "device_bytes"     // bytes that reached the data device, the flush included
+	ProbeDeviceRead     = "device_read"      // bytes that the data device delivered
 	ProbeReadRate       = "read_rate"        // B/s from the data device while it was read; for guests with caps of I/O
 	ProbeWriteRate      = "write_rate"       // B/s, the same of writes
 	ProbeReadOps        = "read_ops"         // 1/s, the same of read requests
@@ -43,6 +44,7 @@ const (
 	ProbeTimed          = "timed"            // s, the timed steps by the host's clock
 	ProbeGuestCPU       = "guest_cpu"        // s of CPU by the guest's own rusage
 	ProbeWorkloadBytes  = "workload_bytes"   // bytes that the workload says it wrote
+	ProbeWorkloadRead   = "workload_read"    // bytes that the workload read although no cache may have had them
 	ProbeClockDiff      = "clock_diff"       // s, trial by the guest's clock minus by the host's
 	ProbeClockError     = "clock_error"      // s, ± of clock_diff
 	ProbeHostTimeError  = "host_time_error"  // s, host's duration minus the guest's by the same clock

@@ -24,6 +24,7 @@ var Units = []struct{ Name, Unit string }{
 	{model.ProbeTimed, "s"}, {model.ProbeGuestGroupCPU, "s"}, {model.ProbeGuestCPU, "s"}, {model.ProbeHostCPU, "s"},
 	{model.ProbeDom0CPU, "s"}, {model.ProbeOwnCPU, "s"},
 	{model.ProbeDeviceBytes, "B"}, {model.ProbeWorkloadBytes, "B"},
+	{model.ProbeDeviceRead, "B"}, {model.ProbeWorkloadRead, "B"},
 	{model.ProbeReadRate, "B/s"}, {model.ProbeWriteRate, "B/s"}, {model.ProbeReadOps, "1/s"}, {model.ProbeWriteOps, "1/s"},
 	{model.ProbeReadPeak, "B/s"}, {model.ProbeWritePeak, "B/s"},
 	{model.ProbeReadOpsPeak, "1/s"}, {model.ProbeWriteOpsPeak, "1/s"},
@@ -203,9 +204,10 @@ type Window struct {
 	cpu    procfs.CPUTime
 	xen    map[int]time.Duration // CPU time by domain; nil without Xen
 	bytes  int64
+	read   int64
 	disk   *diskRates // nil: its flavor caps no I/O
-	// cpuKnown and bytesKnown: the target can measure them.
-	cpuKnown, bytesKnown bool
+	// cpuKnown, bytesKnown and readKnown: the target can measure them.
+	cpuKnown, bytesKnown, readKnown bool
 
 	lag, forks *watch.LagWindow
 	own        time.Duration // CPU time of tare so far
@@ -228,6 +230,9 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 	if v.bytes, v.bytesKnown, err = known(target.Written()); err != nil {
 		return nil, err
 	}
+	if v.read, v.readKnown, err = known(delivered(target)); err != nil {
+		return nil, err
+	}
 	if v.cpu, err = hostCPU(); err != nil {
 		return nil, err
 	}
@@ -244,6 +249,12 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 		v.energy = w.beginEnergy()
 	}
 	return v, err
+}
+
+// delivered is how many bytes have been read from the target's data device so far.
+func delivered(t Target) (int64, error) {
+	traffic, err := t.Traffic()
+	return traffic.Read, err
 }
 
 // hostCPU is the time that all CPUs of the host spent since boot.
@@ -304,6 +315,10 @@ func (v *Window) End() (Readings, error) {
 	if err != nil {
 		return Readings{}, err
 	}
+	read, readKnown, err := known(delivered(v.target))
+	if err != nil {
+		return Readings{}, err
+	}
 	clocks, err := watch.ReadClocks()
 	if err != nil {
 		return Readings{}, err
@@ -324,6 +339,9 @@ func (v *Window) End() (Readings, error) {
 	}
 	if bytesKnown && v.bytesKnown {
 		r.Values[model.ProbeDeviceBytes] = float64(bytes - v.bytes)
+	}
+	if readKnown && v.readKnown {
+		r.Values[model.ProbeDeviceRead] = float64(read - v.read)
 	}
 	maps.Copy(r.Values, rates)
 	maps.Copy(r.Values, joules)

@@ -74,20 +74,28 @@ func (t *table) firstScenario() string {
 	return ""
 }
 
-// device writes how many of the bytes that each arm wrote reached the device.
+// device writes how many of the bytes that each arm wrote reached the device, and how many of those that it read the
+// device delivered.
 func (t *table) device(workload string, shown []analyze.Comparison) {
+	t.ofBytes("reached the device, of the bytes written: ", workload, shown, model.ProbeDeviceBytes,
+		model.ProbeWorkloadBytes)
+	t.ofBytes("came from the device, of the bytes read: ", workload, shown, model.ProbeDeviceRead, model.ProbeWorkloadRead)
+}
+
+// ofBytes writes how many bytes a probe counted, of those of another, in each arm that has both.
+func (t *table) ofBytes(what, workload string, shown []analyze.Comparison, counted, of string) {
 	var parts []string
 	for _, a := range t.res.Arms {
-		wrote, reached := a.Probe(model.ProbeWorkloadBytes), a.Probe(model.ProbeDeviceBytes)
-		if a.Workload != workload || !inTable(shown, a.Arm) || wrote == nil || reached == nil || wrote.Mean <= 0 {
+		all, some := a.Probe(of), a.Probe(counted)
+		if a.Workload != workload || !inTable(shown, a.Arm) || all == nil || some == nil || all.Mean <= 0 {
 			continue
 		}
-		sc := ScaleFor("B", wrote.Mean)
-		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, Digits(reached.Mean*sc.Factor, 3),
-			InUnit("B", wrote.Mean, 3)))
+		sc := ScaleFor("B", all.Mean)
+		parts = append(parts, fmt.Sprintf("%s %s of %s", a.Arm, Digits(some.Mean*sc.Factor, 3),
+			InUnit("B", all.Mean, 3)))
 	}
 	if parts != nil {
-		t.note("reached the device, of the bytes written: " + strings.Join(parts, ", "))
+		t.note(what + strings.Join(parts, ", "))
 	}
 }
 

@@ -290,6 +290,9 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool
 	if w.WrittenBytes != nil {
 		v[model.ProbeWorkloadBytes] = float64(w.WrittenBytes(size))
 	}
+	if w.ReadBytes != nil {
+		v[model.ProbeWorkloadRead] = float64(w.ReadBytes(size))
+	}
 }
 
 // ownAddress is the address at which servers listen if client and server share

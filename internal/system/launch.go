@@ -150,10 +150,10 @@ func (m *Machine) settle(ctx context.Context) (err error) {
 		if err := s.Group.Confine(f.CPUs.String()); err != nil {
 			return err
 		}
-		// Some systems start the agent before it is in the group, where it counts other CPUs.
-		if m.Hello, err = m.Agent.Hello(ctx); err != nil {
-			return err
-		}
+	}
+	// Some systems start the agent before it is in the group, where it counts other CPUs.
+	if m.Hello, err = m.Agent.Describe(ctx); err != nil {
+		return err
 	}
 	if err := m.capIO(ctx); err != nil {
 		return err

@@ -183,6 +183,9 @@ type Workload struct {
 	WrittenBytes func(size int64) int64
 	// Cached: what a trial stores stays in the page cache while it works, so that it hardly waits for the disk.
 	Cached bool
+	// ReadBytes returns how much the timed steps with DropCaches of a trial of this size read from the data volume, each
+	// byte once; nil: nothing, or not known.
+	ReadBytes func(size int64) int64
 	// ReadsBack: a trial has steps with DropCaches.
 	ReadsBack bool
 

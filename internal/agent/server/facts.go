@@ -29,17 +29,34 @@ func memTotal() uint64 {
 	return kb << 10
 }
 
-func cpuModel() string {
+// cpuInfo returns what the kernel says of the first CPU under a key of /proc/cpuinfo; "" if nothing.
+func cpuInfo(key string) string {
 	b, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		return ""
 	}
 	for line := range strings.Lines(string(b)) {
-		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
 			return strings.TrimSpace(v)
 		}
 	}
 	return ""
+}
+
+// mitigations returns what the kernel does about each vulnerability of the CPU, by its name.
+func mitigations() map[string]string {
+	const dir = "/sys/devices/system/cpu/vulnerabilities/"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	found := map[string]string{}
+	for _, e := range entries {
+		if line := readLine(dir + e.Name()); line != "" {
+			found[e.Name()] = line
+		}
+	}
+	return found
 }
 
 // fsType returns the type of the file system that holds dir; of several mounts on the same

@@ -3,11 +3,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/agent/wire"
+	"github.com/tare-bench/tare/internal/clockcost"
 )
 
 // Protocol is the version of the wire protocol that this agent speaks.
@@ -147,24 +150,30 @@ func (s *service) finish() {
 	s.runs.Wait()
 }
 
-func (s *service) Hello(context.Context, *wire.HelloRequest) (*wire.HelloResponse, error) {
+func (s *service) Hello(_ context.Context, r *wire.HelloRequest) (*wire.HelloResponse, error) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return nil, err
 	}
 	text := unix.ByteSliceToString
-	return &wire.HelloResponse{
+	hello := &wire.HelloResponse{
 		Protocol:    Protocol,
 		Kernel:      text(u.Sysname[:]) + " " + text(u.Release[:]) + " " + text(u.Version[:]),
 		Machine:     text(u.Machine[:]),
 		Clocksource: readLine("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
 		Cpus:        uint32(allowedCPUs()),
 		MemoryBytes: memTotal(),
-		CpuModel:    cpuModel(),
+		CpuModel:    cpuInfo("model name"),
 		DataFs:      fsType(s.data),
 		BeganNs:     s.began,
 		ReadyNs:     s.ready,
-	}, nil
+	}
+	if r.Facts {
+		hello.CpuFlags = strings.Fields(cmp.Or(cpuInfo("flags"), cpuInfo("Features")))
+		hello.Mitigations = mitigations()
+		hello.ClockReadNs = clockcost.Reading()
+	}
+	return hello, nil
 }
 
 // allowedCPUs is the number of CPUs that the agent may use now. runtime.NumCPU would be their number when the agent

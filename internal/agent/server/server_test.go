@@ -154,6 +154,13 @@ func TestHelloAndNow(t *testing.T) {
 		int(hello.Cpus) != runtime.NumCPU() {
 		t.Errorf("%v, %v", hello, err)
 	}
+	if hello.ClockReadNs != 0 || hello.CpuFlags != nil {
+		t.Errorf("it told what nobody asked for: %v", hello)
+	}
+	facts, err := h.Hello(t.Context(), &wire.HelloRequest{Protocol: Protocol, Facts: true})
+	if err != nil || facts.ClockReadNs <= 0 || len(facts.CpuFlags) == 0 || len(facts.Mitigations) == 0 {
+		t.Errorf("%v, %v", facts, err)
+	}
 	restrict(t, os.Getpid())
 	if hello, err := h.Hello(t.Context(), &wire.HelloRequest{Protocol: Protocol}); err != nil || hello.Cpus != 1 {
 		t.Errorf("restricted to one CPU since its start: %v, %v", hello, err)

@@ -27,6 +27,7 @@ const (
 type HelloRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Protocol      uint32                 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"` // version that the host speaks
+	Facts         bool                   `protobuf:"varint,2,opt,name=facts,proto3" json:"facts,omitempty"`       // the host wants what takes longer to find out: the last fields of the response
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -68,6 +69,13 @@ func (x *HelloRequest) GetProtocol() uint32 {
 	return 0
 }
 
+func (x *HelloRequest) GetFacts() bool {
+	if x != nil {
+		return x.Facts
+	}
+	return false
+}
+
 type HelloResponse struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Protocol    uint32                 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
@@ -80,8 +88,12 @@ type HelloResponse struct {
 	DataFs      string                 `protobuf:"bytes,8,opt,name=data_fs,json=dataFs,proto3" json:"data_fs,omitempty"` // type of the file system on /data
 	// Of the guest's CLOCK_MONOTONIC: when the agent's program began, and when it
 	// was ready for the host. As process 1 it sets the machine up in between.
-	BeganNs       int64 `protobuf:"varint,9,opt,name=began_ns,json=beganNs,proto3" json:"began_ns,omitempty"`
-	ReadyNs       int64 `protobuf:"varint,10,opt,name=ready_ns,json=readyNs,proto3" json:"ready_ns,omitempty"`
+	BeganNs int64 `protobuf:"varint,9,opt,name=began_ns,json=beganNs,proto3" json:"began_ns,omitempty"`
+	ReadyNs int64 `protobuf:"varint,10,opt,name=ready_ns,json=readyNs,proto3" json:"ready_ns,omitempty"`
+	// Only if the host asked for facts:
+	CpuFlags      []string          `protobuf:"bytes,11,rep,name=cpu_flags,json=cpuFlags,proto3" json:"cpu_flags,omitempty"`                                                                 // of the guest's first CPU, from /proc/cpuinfo
+	Mitigations   map[string]string `protobuf:"bytes,12,rep,name=mitigations,proto3" json:"mitigations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by vulnerability, as the guest's kernel says
+	ClockReadNs   float64           `protobuf:"fixed64,13,opt,name=clock_read_ns,json=clockReadNs,proto3" json:"clock_read_ns,omitempty"`                                                    // what a reading of CLOCK_MONOTONIC takes, at best
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -182,6 +194,27 @@ func (x *HelloResponse) GetBeganNs() int64 {
 func (x *HelloResponse) GetReadyNs() int64 {
 	if x != nil {
 		return x.ReadyNs
+	}
+	return 0
+}
+
+func (x *HelloResponse) GetCpuFlags() []string {
+	if x != nil {
+		return x.CpuFlags
+	}
+	return nil
+}
+
+func (x *HelloResponse) GetMitigations() map[string]string {
+	if x != nil {
+		return x.Mitigations
+	}
+	return nil
+}
+
+func (x *HelloResponse) GetClockReadNs() float64 {
+	if x != nil {
+		return x.ClockReadNs
 	}
 	return 0
 }
@@ -1113,9 +1146,10 @@ var File_agent_proto protoreflect.FileDescriptor
 
 const file_agent_proto_rawDesc = "" +
 	"\n" +
-	"\vagent.proto\x12\rtare.agent.v1\"*\n" +
+	"\vagent.proto\x12\rtare.agent.v1\"@\n" +
 	"\fHelloRequest\x12\x1a\n" +
-	"\bprotocol\x18\x01 \x01(\rR\bprotocol\"\xa2\x02\n" +
+	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x14\n" +
+	"\x05facts\x18\x02 \x01(\bR\x05facts\"\xf4\x03\n" +
 	"\rHelloResponse\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x16\n" +
 	"\x06kernel\x18\x02 \x01(\tR\x06kernel\x12\x18\n" +
@@ -1127,7 +1161,13 @@ const file_agent_proto_rawDesc = "" +
 	"\adata_fs\x18\b \x01(\tR\x06dataFs\x12\x19\n" +
 	"\bbegan_ns\x18\t \x01(\x03R\abeganNs\x12\x19\n" +
 	"\bready_ns\x18\n" +
-	" \x01(\x03R\areadyNs\"\f\n" +
+	" \x01(\x03R\areadyNs\x12\x1b\n" +
+	"\tcpu_flags\x18\v \x03(\tR\bcpuFlags\x12O\n" +
+	"\vmitigations\x18\f \x03(\v2-.tare.agent.v1.HelloResponse.MitigationsEntryR\vmitigations\x12\"\n" +
+	"\rclock_read_ns\x18\r \x01(\x01R\vclockReadNs\x1a>\n" +
+	"\x10MitigationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\f\n" +
 	"\n" +
 	"NowRequest\"Q\n" +
 	"\vNowResponse\x12!\n" +
@@ -1217,7 +1257,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_agent_proto_goTypes = []any{
 	(*HelloRequest)(nil),   // 0: tare.agent.v1.HelloRequest
 	(*HelloResponse)(nil),  // 1: tare.agent.v1.HelloResponse
@@ -1235,29 +1275,31 @@ var file_agent_proto_goTypes = []any{
 	(*TookResponse)(nil),   // 13: tare.agent.v1.TookResponse
 	(*SignalRequest)(nil),  // 14: tare.agent.v1.SignalRequest
 	(*SignalResponse)(nil), // 15: tare.agent.v1.SignalResponse
+	nil,                    // 16: tare.agent.v1.HelloResponse.MitigationsEntry
 }
 var file_agent_proto_depIdxs = []int32{
-	4,  // 0: tare.agent.v1.RunRequest.rlimits:type_name -> tare.agent.v1.Rlimit
-	8,  // 1: tare.agent.v1.Exited.rusage:type_name -> tare.agent.v1.Rusage
-	6,  // 2: tare.agent.v1.RunEvent.started:type_name -> tare.agent.v1.Started
-	7,  // 3: tare.agent.v1.RunEvent.output:type_name -> tare.agent.v1.Output
-	9,  // 4: tare.agent.v1.RunEvent.exited:type_name -> tare.agent.v1.Exited
-	10, // 5: tare.agent.v1.RunEvent.done:type_name -> tare.agent.v1.Done
-	0,  // 6: tare.agent.v1.Agent.Hello:input_type -> tare.agent.v1.HelloRequest
-	2,  // 7: tare.agent.v1.Agent.Now:input_type -> tare.agent.v1.NowRequest
-	5,  // 8: tare.agent.v1.Agent.Run:input_type -> tare.agent.v1.RunRequest
-	12, // 9: tare.agent.v1.Agent.Took:input_type -> tare.agent.v1.TookRequest
-	14, // 10: tare.agent.v1.Agent.Signal:input_type -> tare.agent.v1.SignalRequest
-	1,  // 11: tare.agent.v1.Agent.Hello:output_type -> tare.agent.v1.HelloResponse
-	3,  // 12: tare.agent.v1.Agent.Now:output_type -> tare.agent.v1.NowResponse
-	11, // 13: tare.agent.v1.Agent.Run:output_type -> tare.agent.v1.RunEvent
-	13, // 14: tare.agent.v1.Agent.Took:output_type -> tare.agent.v1.TookResponse
-	15, // 15: tare.agent.v1.Agent.Signal:output_type -> tare.agent.v1.SignalResponse
-	11, // [11:16] is the sub-list for method output_type
-	6,  // [6:11] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	16, // 0: tare.agent.v1.HelloResponse.mitigations:type_name -> tare.agent.v1.HelloResponse.MitigationsEntry
+	4,  // 1: tare.agent.v1.RunRequest.rlimits:type_name -> tare.agent.v1.Rlimit
+	8,  // 2: tare.agent.v1.Exited.rusage:type_name -> tare.agent.v1.Rusage
+	6,  // 3: tare.agent.v1.RunEvent.started:type_name -> tare.agent.v1.Started
+	7,  // 4: tare.agent.v1.RunEvent.output:type_name -> tare.agent.v1.Output
+	9,  // 5: tare.agent.v1.RunEvent.exited:type_name -> tare.agent.v1.Exited
+	10, // 6: tare.agent.v1.RunEvent.done:type_name -> tare.agent.v1.Done
+	0,  // 7: tare.agent.v1.Agent.Hello:input_type -> tare.agent.v1.HelloRequest
+	2,  // 8: tare.agent.v1.Agent.Now:input_type -> tare.agent.v1.NowRequest
+	5,  // 9: tare.agent.v1.Agent.Run:input_type -> tare.agent.v1.RunRequest
+	12, // 10: tare.agent.v1.Agent.Took:input_type -> tare.agent.v1.TookRequest
+	14, // 11: tare.agent.v1.Agent.Signal:input_type -> tare.agent.v1.SignalRequest
+	1,  // 12: tare.agent.v1.Agent.Hello:output_type -> tare.agent.v1.HelloResponse
+	3,  // 13: tare.agent.v1.Agent.Now:output_type -> tare.agent.v1.NowResponse
+	11, // 14: tare.agent.v1.Agent.Run:output_type -> tare.agent.v1.RunEvent
+	13, // 15: tare.agent.v1.Agent.Took:output_type -> tare.agent.v1.TookResponse
+	15, // 16: tare.agent.v1.Agent.Signal:output_type -> tare.agent.v1.SignalResponse
+	12, // [12:17] is the sub-list for method output_type
+	7,  // [7:12] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -1277,7 +1319,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -73,7 +73,7 @@ func quiet() (*host.Environment, *watch.Sample) {
 			SwapUsed: new(int64(0)), THP: "madvise", KSM: new(int64(0))},
 		Kernel: host.Kernel{Release: "6.12", Cmdline: "quiet mitigations=auto", Tainted: new(int64(0)),
 			Sysctl: map[string]string{"kernel.nmi_watchdog": "0"}},
-		Clock: host.Clock{Source: "tsc", Available: "tsc hpet", ResolutionNS: new(int64(1))},
+		Clock: host.Clock{Source: "tsc", Available: "tsc hpet", ResolutionNS: new(int64(1)), ReadNS: new(25.0)},
 		Cgroup: host.Cgroup{Layout: host.CgroupV2, V2Mount: "/sys/fs/cgroup",
 			Controllers: map[string]string{"cpu": "v2", "cpuset": "v2", "memory": "v2", "freezer": "v2"}},
 		Load:    host.Load{Avg1: new(0.1), IO: &host.Pressure{}, MemWait: &host.Pressure{}},
@@ -220,6 +220,10 @@ func TestEveryRule(t *testing.T) {
 					Steering: []string{"eth0: 1-2", "eth1: 0"}}
 			}},
 		{"clocksource", Spoils, "hpet", func(e *host.Environment, s *watch.Sample) { e.Clock.Source = "hpet" }},
+		{"clocksource", Spoils, "the clock source is xen, and a reading takes 310 ns; available: xen",
+			func(e *host.Environment, s *watch.Sample) {
+				e.Clock = host.Clock{Source: "xen", Available: "xen", ReadNS: new(310.0)}
+			}},
 		{"timer-resolution", Spoils, "4.0 ms",
 			func(e *host.Environment, s *watch.Sample) { e.Clock.ResolutionNS = new(int64(4e6)) }},
 		{"nmi-watchdog", Note, "on",

@@ -136,6 +136,9 @@ func (s suite) start(t *testing.T) {
 	if same := strings.Contains(hello.Kernel, unix.ByteSliceToString(u.Release[:])); same != caps.SameKernel {
 		t.Errorf("the guest's kernel is %q, but same_kernel is %v", hello.Kernel, caps.SameKernel)
 	}
+	if hello.ClockReadNS <= 0 || caps.SameKernel && len(hello.CPUFlags) == 0 {
+		t.Errorf("a reading of its clock takes %v ns, and its CPU has the flags %v", hello.ClockReadNS, hello.CPUFlags)
+	}
 	r := s.sh(t, "touch /usr/x 2>/dev/null && echo root is writable; touch /data/x && rm /data/x && touch /tmp/x "+
 		"/dev/shm/x && echo x >/dev/null && ls -A /data | grep -v lost+found; true")
 	if out := string(r.Stdout); out != "" {

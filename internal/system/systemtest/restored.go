@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,10 @@ func Restored(t *testing.T, d system.Driver) {
 	before := snapshot(t, h)
 	t.Run("continues", func(t *testing.T) {
 		s := suite{d: d, m: launch(t, d, h, "restored", networked(d)), size: 1 << 20}
-		began := s.m.Hello
+		began, err := s.m.Agent.Hello(timeout(t))
+		if err != nil {
+			t.Fatal(err)
+		}
 		s.sh(t, "echo kept >/data/file && echo kept >/dev/shm/file")
 		for range 2 {
 			nonce := rand.Text()
@@ -54,7 +58,7 @@ func Restored(t *testing.T, d system.Driver) {
 			if got := s.sh(t, "cat /data/file /dev/shm/file"); string(got.Stdout) != "kept\nkept\n" {
 				t.Errorf("the files hold %q: %s", got.Stdout, got.Stderr)
 			}
-			if now, err := s.m.Agent.Hello(timeout(t)); err != nil || now != began {
+			if now, err := s.m.Agent.Hello(timeout(t)); err != nil || !reflect.DeepEqual(now, began) {
 				t.Errorf("%+v, %v\nwas %+v", now, err, began)
 			}
 			if c, err := s.m.Agent.Clock(timeout(t), 10); err != nil || s.m.SharesClock() && c.Offset.Abs() > c.Delay {

@@ -130,7 +130,9 @@ func (f fioWork) workload(w *workload.Workload) *workload.Workload {
 		workload.Time("the whole run of fio, including its start"),
 		workload.GuestTime(side+"run time", "the run time that fio prints, in whole milliseconds"),
 	}
-	if !f.reads() {
+	if f.reads() {
+		w.ReadBytes = func(size int64) int64 { return size * f.block * f.threads }
+	} else {
 		w.Metrics = slices.Insert(w.Metrics, 4,
 			workload.HostTime("time-flushed", "the whole run of fio, and the flush of the file"))
 		w.WrittenBytes = func(size int64) int64 { return size * f.block * f.threads }

@@ -15,9 +15,8 @@ import (
 	"github.com/tare-bench/tare/internal/compare"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/fleet"
-	"github.com/tare-bench/tare/internal/report"
-	"github.com/tare-bench/tare/internal/report/page"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // exitWorse is the status of a comparison with a change above --fail-above.
@@ -66,7 +65,7 @@ its estimate exceeds 5 %. A change that is not resolved does not alter the statu
 				case asJSON:
 					show = fleet.ComparisonJSON
 				case out != "":
-					show = page.WriteFleetChange
+					show = fleet.WriteComparisonPage
 				}
 				c, err := compareFleets(cmd.Context(), args, all)
 				if err != nil {
@@ -88,7 +87,7 @@ its estimate exceeds 5 %. A change that is not resolved does not alter the statu
 			w := cmd.OutOrStdout()
 			switch {
 			case asJSON:
-				err = report.PrintJSON(w, result)
+				err = view.PrintJSON(w, result)
 			case markdown:
 				err = compare.Markdown(w, result, all)
 			default:
@@ -99,8 +98,8 @@ its estimate exceeds 5 %. A change that is not resolved does not alter the statu
 			}
 			var worse []string
 			for _, ch := range result.Above(limit) {
-				cells := ch.Cells(true)
-				worse = append(worse, fmt.Sprintf("%s on %s: %s (%s)", cells.Workload, cells.Figure, cells.Change, cells.Interval))
+				change, interval := ch.Words()
+				worse = append(worse, fmt.Sprintf("%s %s on %s: %s (%s)", ch.Workload, ch.Metric, ch.Arm, change, interval))
 			}
 			return worseThan(cmd, worse, failAbove)
 		},

@@ -17,7 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/host/doctor"
 	"github.com/tare-bench/tare/internal/host/watch"
 	"github.com/tare-bench/tare/internal/model"
-	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 	"github.com/tare-bench/tare/internal/volume"
 )
 
@@ -79,7 +79,7 @@ cannot measure the campaign, the exit status is 2.`,
 			}
 		}
 		if *asJSON {
-			return errors.Join(report.PrintJSON(cmd.OutOrStdout(), r), refused)
+			return errors.Join(view.PrintJSON(cmd.OutOrStdout(), r), refused)
 		}
 		printDoctor(cmd.OutOrStdout(), r, t.Image != nil)
 		return refused

@@ -11,7 +11,7 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/nearest"
-	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 func newExplain(*options) *cobra.Command {
@@ -30,7 +30,7 @@ decides between them.`,
 		w := cmd.OutOrStdout()
 		if len(args) == 0 {
 			if *asJSON {
-				return report.PrintJSON(w, analyze.Kinds())
+				return view.PrintJSON(w, analyze.Kinds())
 			}
 			tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 			for _, k := range analyze.Kinds() {
@@ -44,7 +44,7 @@ decides between them.`,
 		args[0] = strings.Join(args, " ")
 		if k, ok := analyze.FindKind(args[0]); ok {
 			if *asJSON {
-				return report.PrintJSON(w, k)
+				return view.PrintJSON(w, k)
 			}
 			_, err := fmt.Fprint(w, findings.Page(k.ID))
 			return err
@@ -56,7 +56,7 @@ decides between them.`,
 		near := nearest.Nearest(args[0], ids)
 		if fit := symptomsOf(args[0]); near == "" && len(fit) > 0 {
 			if *asJSON {
-				return report.PrintJSON(w, fit)
+				return view.PrintJSON(w, fit)
 			}
 			for i, s := range fit {
 				if i > 0 {

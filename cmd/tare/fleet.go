@@ -13,9 +13,8 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/fleet"
-	"github.com/tare-bench/tare/internal/report"
-	"github.com/tare-bench/tare/internal/report/page"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 func newFleet(o *options) *cobra.Command {
@@ -62,7 +61,7 @@ other. Figures that are not comparable within a group are left out, with the rea
 			case asJSON:
 				return fleet.JSON(cmd.OutOrStdout(), res)
 			case out != "":
-				return writeTo(cmd, out, func(w io.Writer) error { return page.WriteFleet(w, res) })
+				return writeTo(cmd, out, func(w io.Writer) error { return fleet.WritePage(w, res) })
 			}
 			return fleet.Text(cmd.OutOrStdout(), res, machines)
 		},
@@ -96,7 +95,7 @@ func newFleetExport() *cobra.Command {
 				return err
 			}
 			for _, text := range res.Warnings {
-				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", report.Visible(text))
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", view.Visible(text))
 			}
 			return writeTo(cmd, out, func(w io.Writer) error { return write(w, res) })
 		},
@@ -116,7 +115,7 @@ func fleetOf(ctx context.Context, args []string, all bool) (*fleet.Result, error
 	res, err := fleet.Analyze(name, members, all)
 	if err == nil && absent != nil {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("no run files here of %s, left out: tare fleet fetch %s",
-			report.And(absent), args[0]))
+			view.And(absent), args[0]))
 	}
 	return res, err
 }

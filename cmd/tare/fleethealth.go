@@ -14,7 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/fleet/collect"
 	"github.com/tare-bench/tare/internal/fleet/durable"
 	"github.com/tare-bench/tare/internal/fleet/remote"
-	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // checkTime is the name of a check of health, which sorts by time.
@@ -121,7 +121,7 @@ func (r *remoteFleet) tellHealth(ctx context.Context, w io.Writer, notMeasured [
 		case off[m.Name] != nil:
 			text = offLine(off[m.Name])
 		}
-		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(text))
+		fmt.Fprintf(w, "%s: %s\n", m.Name, view.Visible(text))
 	}
 	return failedOn(r.Machines, notMeasured)
 }
@@ -144,7 +144,7 @@ func (r *remoteFleet) leftOut(ctx context.Context, f *fleetFlags) (map[string][]
 func (r *remoteFleet) tellOffLine(w io.Writer, off map[string][]string) {
 	for _, m := range r.Machines {
 		if why := off[m.Name]; why != nil {
-			fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(offLine(why)))
+			fmt.Fprintf(w, "%s: %s\n", m.Name, view.Visible(offLine(why)))
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/fleet"
 	"github.com/tare-bench/tare/internal/fleet/remote"
-	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // tell writes what a command did on all machines.
@@ -94,7 +94,7 @@ func (r *remoteFleet) runsThere(ctx context.Context) (names []string) {
 
 // lineOf is a line about a machine, whose name the text may begin with.
 func lineOf(m fleet.Member, text string) string {
-	return fmt.Sprintf("%s: %s\n", m.Name, report.Visible(strings.TrimPrefix(text, m.Name+": ")))
+	return fmt.Sprintf("%s: %s\n", m.Name, view.Visible(strings.TrimPrefix(text, m.Name+": ")))
 }
 
 // failedOn is the error of a command that failed on some machines.

@@ -16,7 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/fleet/collect"
 	"github.com/tare-bench/tare/internal/fleet/durable"
 	"github.com/tare-bench/tare/internal/fleet/remote"
-	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // fleetCommand makes c a command on a fleet's file: it does its work over SSH or, if the file says so, over Temporal.
@@ -148,7 +148,7 @@ func (r *remoteFleet) waitDurable(ctx context.Context, w io.Writer, t *durable.C
 			for _, m := range r.Machines {
 				if res := s.Machines[m.Name]; res.Over() && !said[m.Name] {
 					said[m.Name] = true
-					fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(durableText(s, m.Name, nil)))
+					fmt.Fprintf(w, "%s: %s\n", m.Name, view.Visible(durableText(s, m.Name, nil)))
 				}
 			}
 			if !s.Running {
@@ -196,7 +196,7 @@ func (r *remoteFleet) orNoSuchRun(ctx context.Context, err error) error {
 
 func (r *remoteFleet) tellStatus(w io.Writer, s *durable.Status, off map[string][]string) {
 	for _, m := range r.Machines {
-		fmt.Fprintf(w, "%s: %s\n", m.Name, report.Visible(durableText(s, m.Name, off[m.Name])))
+		fmt.Fprintf(w, "%s: %s\n", m.Name, view.Visible(durableText(s, m.Name, off[m.Name])))
 	}
 }
 

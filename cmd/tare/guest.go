@@ -14,7 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/keeper"
-	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 func newGuest(o *options) *cobra.Command {
@@ -51,7 +51,7 @@ func newGuestList(o *options) *cobra.Command {
 			guests = append(guests, g.Status)
 		}
 		if *asJSON {
-			return report.PrintJSON(cmd.OutOrStdout(), guests)
+			return view.PrintJSON(cmd.OutOrStdout(), guests)
 		}
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 		for _, g := range guests {

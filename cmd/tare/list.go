@@ -20,6 +20,7 @@ import (
 	"github.com/tare-bench/tare/internal/nearest"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/builtin"
 	"github.com/tare-bench/tare/internal/workload/tool"
@@ -40,7 +41,7 @@ func newSystems(o *options) *cobra.Command {
 		defer t.Close()
 		entries := t.Entries(t.Check(cmd.Context(), t.Systems()))
 		if *asJSON {
-			return report.PrintJSON(cmd.OutOrStdout(), entries)
+			return view.PrintJSON(cmd.OutOrStdout(), entries)
 		}
 		printSystems(cmd.OutOrStdout(), entries)
 		return nil
@@ -95,7 +96,7 @@ func newWorkloads(*options) *cobra.Command {
 				w.Source, w.StandIn, w.SizeUnit, w.Params, w.Metrics})
 		}
 		if *asJSON {
-			return report.PrintJSON(cmd.OutOrStdout(), entries)
+			return view.PrintJSON(cmd.OutOrStdout(), entries)
 		}
 		for i, e := range entries {
 			if i > 0 {
@@ -182,7 +183,7 @@ docs/parse.md lists the versions. Supported tools:
 		if err != nil {
 			return fault.Campaignf("%s: %w", args[1], err)
 		}
-		return report.PrintJSON(cmd.OutOrStdout(), result)
+		return view.PrintJSON(cmd.OutOrStdout(), result)
 	}
 	return c
 }

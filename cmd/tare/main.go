@@ -18,8 +18,8 @@ import (
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/nearest"
-	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/sandbox"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // version is set by the build.
@@ -95,7 +95,7 @@ func exit(err error) int {
 	case errors.Is(err, errFailedTrials):
 		return exitFailed
 	}
-	fmt.Fprintln(os.Stderr, "tare:", report.Visible(strings.TrimSpace(err.Error())))
+	fmt.Fprintln(os.Stderr, "tare:", view.Visible(strings.TrimSpace(err.Error())))
 	switch fault.KindOf(err) {
 	case fault.Campaign:
 		return exitCampaign

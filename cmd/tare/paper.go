@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tare-bench/tare/internal/paper"
-	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 func newPaper(o *options) *cobra.Command {
@@ -64,7 +64,7 @@ func newPaperList() *cobra.Command {
 			entries = append(entries, e)
 		}
 		if *asJSON {
-			return report.PrintJSON(cmd.OutOrStdout(), entries)
+			return view.PrintJSON(cmd.OutOrStdout(), entries)
 		}
 		for i, e := range entries {
 			if i > 0 {
@@ -113,12 +113,12 @@ func newPaperShow() *cobra.Command {
 				return err
 			}
 			if *asJSON {
-				return report.PrintJSON(cmd.OutOrStdout(), runs.JSON())
+				return view.PrintJSON(cmd.OutOrStdout(), runs.JSON())
 			}
 			return printRepeat(cmd.OutOrStdout(), runs)
 		}
 		if *asJSON {
-			return report.PrintJSON(cmd.OutOrStdout(), a.Tree)
+			return view.PrintJSON(cmd.OutOrStdout(), a.Tree)
 		}
 		printPaper(cmd.OutOrStdout(), a)
 		return nil
@@ -139,7 +139,7 @@ func printPaper(w io.Writer, a *paper.Article) {
 		for _, l := range t.Lines {
 			rows = append(rows, slices.Concat(l.Labels, l.Cells))
 		}
-		fmt.Fprint(w, report.Columns(rows))
+		fmt.Fprint(w, view.Columns(rows))
 		for _, n := range t.Notes {
 			fmt.Fprintf(w, "  note: %s\n", n)
 		}
@@ -195,7 +195,7 @@ A mistake in an article is a finding, not an error: the exit status is 0.`,
 			}
 		}
 		if *asJSON {
-			return report.PrintJSON(cmd.OutOrStdout(), findings)
+			return view.PrintJSON(cmd.OutOrStdout(), findings)
 		}
 		return nil
 	}

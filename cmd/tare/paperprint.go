@@ -10,6 +10,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // printNotes prints which article it is, and how the repetition differs from it.
@@ -75,7 +76,7 @@ func printRepeatTable(w io.Writer, rep *paper.Repetition, t paper.RepeatTable) {
 			labels = make([]string, len(labels)) // printed once
 		}
 	}
-	fmt.Fprint(w, report.Columns(rows))
+	fmt.Fprint(w, view.Columns(rows))
 	for i, why := range reasons {
 		fmt.Fprintf(w, "  [%d] %s\n", i+1, why)
 	}
@@ -144,7 +145,7 @@ func printExtras(w io.Writer, extras []paper.ExtraResult) {
 			standIns = append(standIns, s)
 		}
 	}
-	fmt.Fprint(w, report.Columns(rows))
+	fmt.Fprint(w, view.Columns(rows))
 	for _, s := range standIns {
 		fmt.Fprintf(w, "  %s\n", s)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/paper"
-	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/system/all"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // paperRunFlags are the flags of `tare paper run`.
@@ -91,7 +91,7 @@ func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) erro
 	}
 	w := cmd.OutOrStdout()
 	if f.asJSON {
-		err = report.PrintJSON(w, runs.JSON())
+		err = view.PrintJSON(w, runs.JSON())
 	} else {
 		err = printRepeat(w, runs)
 	}

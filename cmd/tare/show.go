@@ -14,6 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 func newShow(*options) *cobra.Command {
@@ -85,7 +86,7 @@ func showTrial(w io.Writer, s *store.Run, number int64) error {
 		if err != nil {
 			return err
 		}
-		status := report.Visible(string(t.Status))
+		status := view.Visible(string(t.Status))
 		_, err = fmt.Fprintf(w, "%s: %s\n%s", report.TrialTitle(t), status, report.Transcript(t, stdout, stderr, 0))
 		return err
 	}

@@ -79,7 +79,7 @@ func TestMachine(t *testing.T) {
 		three := compared(t, a.side(t, random, 3), b.side(t, random, 3))
 		n = three.Against[0].of(t, "sysbench-cpu", "native")
 		if n.Verdict != Worse || n.Scope != System || len(three.Above(0.05)) != 1 ||
-			n.Cells(false).Verdict != "the machine changed: worse" {
+			n.words() != "the machine changed: worse" {
 			t.Errorf("with three boots per side, native is worse: %+v", n)
 		}
 	}
@@ -141,7 +141,7 @@ func TestBoots(t *testing.T) {
 		if o.Scope != c.scope || a.Scope != c.scope || o.NAfter != c.n || o.Verdict != Worse {
 			t.Errorf("boots %v against %v: %s of %d, %s", c.after, c.before, o.Scope, o.NAfter, o.Verdict)
 		}
-		if words := o.Cells(false).Verdict; strings.Contains(words, "changed") != (c.scope == System) {
+		if words := o.words(); strings.Contains(words, "changed") != (c.scope == System) {
 			t.Errorf("boots %v against %v: %q", c.after, c.before, words)
 		}
 	}
@@ -312,7 +312,7 @@ func TestOpenIsBounded(t *testing.T) {
 				continue
 			}
 			open++
-			words := ch.Cells(false).Verdict
+			words := ch.words()
 			if !strings.HasPrefix(words, "not resolved, at most ") || math.Abs(ch.FartherPercent) < math.Abs(ch.ChangePercent) ||
 				ch.FartherPercent < 100*(ch.CILow-1)-1e-9 {
 				t.Errorf("%q: %+v", words, ch)

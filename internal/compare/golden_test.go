@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/report/reporttest"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -29,7 +29,7 @@ func TestGoldens(t *testing.T) {
 		"boots": compared(t, before.side(t, random, 3), after.side(t, random, 4)),
 	} {
 		var js, text bytes.Buffer
-		for _, err := range []error{report.PrintJSON(&js, c), Text(&text, c, false)} {
+		for _, err := range []error{view.PrintJSON(&js, c), Text(&text, c, false)} {
 			if err != nil {
 				t.Fatal(err)
 			}

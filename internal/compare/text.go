@@ -8,38 +8,45 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
-// Cells are a change in words and figures, for a table.
-type Cells struct {
-	Workload, Figure, Before, After, Change, Interval, Verdict string
-}
-
-// Head and BaselineHead name the cells of overheads and of baselines.
-var (
-	Head         = Cells{"workload", "arm", "before", "after", "change", "interval", "verdict"}
-	BaselineHead = Cells{"workload", "baseline", "before", "after", "change", "interval", ""}
-)
-
-func (c Cells) list() []string {
-	return []string{c.Workload, c.Figure, c.Before, c.After, c.Change, c.Interval, c.Verdict}
-}
-
-// Cells words a change; all says that the metric must be named.
-func (ch Change) Cells(all bool) Cells {
-	c := Cells{Workload: ch.Workload, Figure: ch.Arm, Before: ch.figure(ch.Before), After: ch.figure(ch.After),
-		Verdict: ch.words()}
+// cells are a change in words and figures; all says that the metric must be named.
+func (ch Change) cells(all bool) []view.Cell {
+	workload := ch.Workload
 	if all || !ch.Primary {
-		c.Workload += " " + ch.Metric
+		workload += " " + ch.Metric
 	}
+	value := func(v float64) view.Cell {
+		if v == 0 {
+			return view.Cell{}
+		}
+		return view.Number(ch.figure(v), v, ch.Unit)
+	}
+	change, interval := ch.Words()
+	cell := view.Text(change)
 	if ch.Ratio > 0 {
-		c.Change = report.Percent(ch.ChangePercent) + " %"
+		cell.Figure = &view.Figure{Value: ch.ChangePercent, Unit: "%"}
+		if ch.Interval != nil {
+			cell.Figure.Low, cell.Figure.High = 100*(ch.CILow-1), 100*(ch.CIHigh-1)
+		}
+	}
+	return []view.Cell{view.Text(workload), view.Text(ch.Arm), value(ch.Before), value(ch.After), cell, view.Text(interval),
+		{Text: ch.words(), Class: classes[ch.Verdict]}}
+}
+
+// Words are the change and its interval; "" if there is none.
+func (ch Change) Words() (change, interval string) {
+	if ch.Ratio > 0 {
+		change = report.Percent(ch.ChangePercent) + " %"
 	}
 	if ch.Interval != nil {
-		c.Interval = report.CostInterval(ch.Ends())
+		interval = report.CostInterval(ch.Ends())
 	}
-	return c
+	return change, interval
 }
+
+var classes = map[Verdict]view.Class{Worse: view.Costs, Better: view.Gains, Same: view.None, NotResolved: view.Open}
 
 // figure words the value of one side.
 func (ch Change) figure(v float64) string {
@@ -174,155 +181,75 @@ func (c *Comparison) Legend() string {
 var BaselineLegend = fmt.Sprintf("The machine itself: the median trial of the baseline. A change above 0 %% is for "+
 	"the worse. With fewer than %d runs on a side, changes are shown but not judged.", fewest)
 
-// String words a difference.
-func (d Difference) String() string {
-	text := fmt.Sprintf("%s: %s → %s", report.Clean(d.What), short(d.Before), short(d.After))
-	if d.Note != "" {
-		text += " (" + report.Clean(d.Note) + ")"
-	}
-	return text
-}
-
-// rows are changes as a table.
-func rows(head Cells, changes []Change, all bool) [][]string {
-	table := [][]string{head.list()}
-	for _, ch := range changes {
-		table = append(table, ch.Cells(all).list())
-	}
-	return table
-}
-
 // title names the two sides.
 func (c *Comparison) title(a Against) string {
 	side := func(name string, runs []string) string {
 		if len(runs) > 1 {
-			return fmt.Sprintf("%s (%d runs)", report.Clean(name), len(runs))
+			return fmt.Sprintf("%s (%d runs)", name, len(runs))
 		}
-		return report.Clean(name)
+		return name
 	}
 	return side(a.Name, a.Runs) + " against " + side(c.First, c.Runs)
 }
 
-// Text writes a comparison for a terminal.
-func Text(w io.Writer, c *Comparison, all bool) error {
-	var b strings.Builder
-	for i, a := range c.Against {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		b.WriteString(c.title(a) + "\n\n")
-		if len(a.Differences) > 0 {
-			b.WriteString("Not the same on both sides:\n")
-			for _, d := range a.Differences {
-				b.WriteString("  " + d.String() + "\n")
-			}
-			b.WriteString("\n")
-		}
-		b.WriteString(report.Wrap(c.Summary(a), "") + "\n")
-		if len(a.Changes) > 0 {
-			b.WriteString(report.Wrap(c.Legend(), "") + "\n\n")
-			align(&b, rows(Head, a.Changes, all))
-			b.WriteString("\n" + report.Wrap(a.Reach(), "") + "\n")
-		}
-		if len(a.Baselines) > 0 {
-			b.WriteString("\n" + report.Wrap(BaselineLegend, "") + "\n\n")
-			align(&b, rows(BaselineHead, a.Baselines, all))
-		}
+// String words a difference.
+func (d Difference) String() string {
+	text := fmt.Sprintf("%s: %s → %s", d.What, short(d.Before), short(d.After))
+	if d.Note != "" {
+		text += " (" + d.Note + ")"
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return text
 }
 
-// align writes rows in columns; a workload is named only in its first row.
-func align(b *strings.Builder, table [][]string) {
-	last := ""
-	for _, row := range table[1:] {
-		for i := range row {
-			row[i] = report.Clean(row[i])
+// Document is a comparison as sections; all says that metrics must be named.
+func (c *Comparison) Document(all bool) []view.Part {
+	var parts []view.Part
+	for _, a := range c.Against {
+		title := c.title(a)
+		s := &view.Section{Title: "tare: " + title, Lead: title}
+		differences := &view.Bullets{Lead: "Not the same on both sides:"}
+		for _, d := range a.Differences {
+			differences.Items = append(differences.Items, d.String())
 		}
-		if row[0] == last {
-			row[0] = ""
-		} else {
-			last = row[0]
+		s.Add(differences, view.Para{Text: c.Summary(a)})
+		if len(a.Changes) > 0 {
+			s.Add(view.Para{Text: c.Legend()}, changeTable("changes", "arm", a.Changes, all), view.Para{Text: a.Reach()})
 		}
+		if len(a.Baselines) > 0 {
+			baselines := changeTable("baselines", "baseline", a.Baselines, all)
+			baselines.Fold = "The machine"
+			s.Add(view.Para{Text: BaselineLegend}, baselines)
+		}
+		parts = append(parts, s)
 	}
-	b.WriteString(report.FullColumns(table))
+	return parts
+}
+
+// changeTable is a table of changes, of overheads or of baselines.
+func changeTable(name, of string, list []Change, all bool) *view.Table {
+	t := &view.Table{Name: name, Once: true,
+		Columns: view.Heads("workload", of, "before", "after", "change", "interval", "verdict")}
+	t.Columns[6].Words = true
+	for _, ch := range list {
+		t.Rows = append(t.Rows, view.Row{Cells: ch.cells(all), Rest: ch.Verdict != Worse && ch.Verdict != Better})
+	}
+	return t
+}
+
+// Text writes a comparison for a terminal.
+func Text(w io.Writer, c *Comparison, all bool) error {
+	return view.Terminal(w, view.Options{Wide: true}, c.Document(all)...)
 }
 
 // Markdown writes a comparison as a summary for a pull request: the claims in a
 // table, and the rest folded.
 func Markdown(w io.Writer, c *Comparison, all bool) error {
-	var b strings.Builder
-	for _, a := range c.Against {
-		b.WriteString("### tare: " + md(c.title(a)) + "\n\n")
-		for _, d := range a.Differences {
-			b.WriteString("- differs: " + md(d.String()) + "\n")
-		}
-		if len(a.Differences) > 0 {
-			b.WriteString("\n")
-		}
-		b.WriteString(md(c.Summary(a)) + " " + md(a.Reach()) + "\n\n")
-		var claimed, rest []Change
-		for _, ch := range a.Changes {
-			if ch.Verdict == Worse || ch.Verdict == Better {
-				claimed = append(claimed, ch)
-			} else {
-				rest = append(rest, ch)
-			}
-		}
-		if claimed != nil {
-			b.WriteString(md(c.Legend()) + "\n\n")
-			mdTable(&b, rows(Head, claimed, all))
-		}
-		if rest != nil {
-			b.WriteString("<details><summary>The same, or not resolved</summary>\n\n")
-			mdTable(&b, rows(Head, rest, all))
-			b.WriteString("</details>\n\n")
-		}
-		if len(a.Baselines) > 0 {
-			b.WriteString("<details><summary>The machine</summary>\n\n" + md(BaselineLegend) + "\n\n")
-			mdTable(&b, rows(BaselineHead, a.Baselines, all))
-			b.WriteString("</details>\n\n")
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func mdTable(b *strings.Builder, table [][]string) {
-	for i, row := range table {
-		for _, text := range row {
-			b.WriteString("| " + md(text) + " ")
-		}
-		b.WriteString("|\n")
-		if i == 0 {
-			b.WriteString("|---|---|--:|--:|--:|--:|---|\n")
-		}
-	}
-	b.WriteString("\n")
-}
-
-// md escapes text for Markdown.
-func md(s string) string {
-	var b strings.Builder
-	for _, r := range report.Clean(s) {
-		switch r {
-		case '<':
-			b.WriteString("&lt;")
-		case '&':
-			b.WriteString("&amp;")
-		case '|', '\\', '`', '*', '_', '[', ']', '#', '@', '!', '~':
-			fmt.Fprintf(&b, "&#%d;", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return view.Markdown(w, 3, c.Document(all)...)
 }
 
 // short cuts long values.
 func short(s string) string {
-	s = report.Clean(s)
+	s = view.Clean(s)
 	if s == "" {
 		return "unknown"
 	}

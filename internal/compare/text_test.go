@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 func TestWords(t *testing.T) {
@@ -19,7 +19,7 @@ func TestWords(t *testing.T) {
 	compared := compared(t, Alone(a, b, c)...)
 	var text, markdown, js bytes.Buffer
 	for _, err := range []error{Text(&text, compared, false), Markdown(&markdown, compared, false),
-		report.PrintJSON(&js, compared)} {
+		view.PrintJSON(&js, compared)} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // Answer says what to expect of an arm on the next machine of a group.
@@ -105,7 +106,7 @@ func answer(arm string, costs []Cost, delta float64) Answer {
 	if len(nothing) > 0 {
 		parts = append(parts, "nothing is known about "+counted(nothing, len(costs)))
 	}
-	a.Text = joined(parts)
+	a.Text = view.And(parts)
 	return a
 }
 
@@ -122,7 +123,7 @@ func predicted(costs []Cost) string {
 		}
 		parts = append(parts, fmt.Sprintf("%s on %d more", report.CostInterval(low, high), len(rest)))
 	}
-	return report.And(parts)
+	return view.And(parts)
 }
 
 // withoutOdd says what to expect if the only odd machine of a cost does not count.
@@ -142,7 +143,7 @@ func counted(names []string, of int) string {
 	case n == of && of > 1:
 		return fmt.Sprintf("all %d workloads", of)
 	case n <= 2:
-		return report.And(names)
+		return view.And(names)
 	default:
 		return fmt.Sprintf("%d of %d workloads", n, of)
 	}

@@ -1,10 +1,10 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/tare-bench/tare/internal/analyze"
-	"github.com/tare-bench/tare/internal/report"
 )
 
 // Between compares what an arm costs on the machines of two groups.
@@ -55,20 +55,13 @@ func between(groups []Group, alpha, delta float64) ([]Between, error) {
 	return out, all.judge(alpha, delta)
 }
 
-// BetweenLegend says how to read the comparisons of groups.
-const BetweenLegend = "Groups against each other: what an arm costs on a group's machines, over what it costs on " +
+// betweenLegend says how to read the comparisons of groups.
+const betweenLegend = "Groups against each other: what an arm costs on a group's machines, over what it costs on " +
 	"those of the largest group. Above 0 % means that it costs more there. Groups are not pooled."
 
-// BetweenHead names the columns of a table of Between.
-var BetweenHead = []string{"workload", "arm", "group", "against", "difference", "interval", "verdict"}
-
-// Cells are the comparison in words, in the columns of BetweenHead.
-func (x Between) Cells(r *Result) []string {
+// words are the verdict on a comparison of groups.
+func (x Between) words(delta float64) string {
 	words := map[analyze.Verdict]string{analyze.Costs: "costs more", analyze.Gains: "costs less",
-		analyze.None: fmt.Sprintf("the same within ±%.3g %%", 100*r.Delta)}[x.Verdict]
-	if words == "" {
-		words = (&Pooled{Estimate: x.Estimate}).Words(r.Delta)
-	}
-	title := Cost{Workload: x.Workload, Metric: x.Metric, Family: x.Family}.Title()
-	return []string{title, x.Arm, x.Group, x.Against, report.Cost(x.Ratio), report.CostInterval(x.CILow, x.CIHigh), words}
+		analyze.None: fmt.Sprintf("the same within ±%.3g %%", 100*delta)}
+	return cmp.Or(words[x.Verdict], (&Pooled{Estimate: x.Estimate}).Words(delta))
 }

@@ -9,54 +9,80 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // ComparisonText writes a comparison for a terminal. With machines, it lists every machine's change.
 func ComparisonText(w io.Writer, c *Comparison, machines bool) error {
-	var b strings.Builder
-	b.WriteString(report.Wrap(report.Clean(c.Title()), "  ") + "\n")
-	for _, text := range c.Warnings {
-		b.WriteString(report.Wrap("Warning: "+report.Clean(text), "  ") + "\n")
+	return view.Terminal(w, view.Options{Wide: true, All: machines}, c.Document())
+}
+
+// WriteComparisonPage writes a comparison as a page: what changed in sentences and tables, and a forest plot of the
+// machines for each change.
+func WriteComparisonPage(w io.Writer, c *Comparison) error {
+	return view.WritePage(w, "tare · comparison of fleets", c.Document())
+}
+
+// Document is a comparison as sections, one for each group.
+func (c *Comparison) Document() *view.Section {
+	s := &view.Section{Title: c.Title(), Lead: c.Title()}
+	warn(s, c.Warnings)
+	for i := range c.Groups {
+		s.Add(c.Groups[i].section(c, fmt.Sprintf("g%d", i+1)))
 	}
-	for _, g := range c.Groups {
-		g.text(&b, c, machines)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return s
 }
 
 // Title names the two fleets.
 func (c *Comparison) Title() string { return fmt.Sprintf("Fleet %s against %s", c.After, c.Before) }
 
-func (g *GroupChange) text(b *strings.Builder, c *Comparison, machines bool) {
-	fmt.Fprintf(b, "\n%s\n", report.Wrap(report.Clean(g.Name)+": "+g.Design(), "  "))
-	for _, line := range g.Notes() {
-		b.WriteString(report.Wrap("- "+report.Clean(line), "  ") + "\n")
+func (g *GroupChange) section(c *Comparison, id string) *view.Section {
+	s := &view.Section{ID: id, Title: g.Name, Lead: g.Name + ": " + g.design(), About: g.design() + "."}
+	s.Add(&view.Bullets{Items: g.notes()})
+	for _, line := range g.summary(c) {
+		s.Add(view.Para{Text: line})
 	}
-	for _, line := range g.Summary(c) {
-		b.WriteString("\n" + report.Wrap(report.Clean(line), "  ") + "\n")
-	}
-	if len(g.Changes) > 0 {
-		b.WriteString("\n" + report.Wrap(c.Legend(g), "") + "\n")
-		table(b, append([][]string{ChangeHead}, changeRows(g.Changes, c, machines)...))
-	}
-	if len(g.Baselines) > 0 {
-		b.WriteString("\n" + report.Wrap(BaselineLegend, "") + "\n")
-		table(b, append([][]string{ChangeHead}, changeRows(g.Baselines, c, machines)...))
-	}
-	for _, line := range g.OddLines() {
-		b.WriteString("\n" + report.Wrap(report.Clean(line), "  ") + "\n")
-	}
-	if out := g.LeftOut(); len(out) > 0 {
-		b.WriteString("\nNot compared:\n")
-		for _, line := range out {
-			b.WriteString(report.Wrap("- "+report.Clean(line), "  ") + "\n")
+	plots := &view.Section{Title: "Every change by machine", Beside: true}
+	for _, t := range []struct {
+		name, legend string
+		changes      []Change
+	}{{"changes of costs", c.legend(g), g.Changes}, {"the machines themselves", baselineLegend, g.Baselines}} {
+		if len(t.changes) == 0 {
+			continue
 		}
+		table := &view.Table{Name: t.name, Caption: t.name + ", " + g.Name, Columns: view.Heads("workload", "arm", "machines",
+			"before", "after", "change", "interval", "next machine", "spread", "verdict")}
+		table.Columns[9].Words = true
+		for _, ch := range t.changes {
+			table.Rows = append(table.Rows, view.Row{Cells: ch.cells(c)})
+			for _, m := range ch.Machines {
+				cells := append(view.Texts("", m.Machine, "", "", ""), view.Number(report.Cost(m.Ratio), m.Ratio, ""))
+				cells = append(cells, view.Texts("", "", "", oddWord(m))...)
+				if m.CIHigh > 0 {
+					cells[5].Figure.Low, cells[5].Figure.High = m.CILow, m.CIHigh
+					cells[6].Text = report.CostInterval(m.CILow, m.CIHigh)
+				}
+				table.Rows = append(table.Rows, view.Row{Cells: cells, Also: true, Detail: true})
+			}
+			if len(ch.Machines) > 0 {
+				title := ch.Arm + " on " + ch.Title()
+				plot := forest(fmt.Sprintf("%s-f%d", id, len(plots.Parts)), "Change of "+title+", by machine", ch.Machines, ch.Change,
+					c.Delta)
+				plot.Caption = title
+				plots.Add(plot)
+			}
+		}
+		s.Add(view.Para{Text: t.legend}, table)
 	}
+	for _, line := range g.oddLines() {
+		s.Add(view.Para{Text: line})
+	}
+	s.Add(&view.Bullets{Lead: "Not compared:", Items: g.leftOut()}, plots)
+	return s
 }
 
-// Design says what is compared with what.
-func (g *GroupChange) Design() string {
+// design says what is compared with what.
+func (g *GroupChange) design() string {
 	if g.Paired {
 		return Count(len(g.Both), "machine") + ", each compared with itself"
 	}
@@ -75,8 +101,8 @@ func was(n int) string {
 	return fmt.Sprintf("%d machines were", n)
 }
 
-// Notes list what must be read before any figure: which machines are left out, and what else changed.
-func (g *GroupChange) Notes() []string {
+// notes list what must be read before any figure: which machines are left out, and what else changed.
+func (g *GroupChange) notes() []string {
 	var lines []string
 	if g.Paired {
 		for _, side := range []struct {
@@ -117,8 +143,8 @@ func known(s string) string {
 	return cmp.Or(s, "not known or none")
 }
 
-// Summary says in sentences what changed: a sentence for each claim, and one for the rest.
-func (g *GroupChange) Summary(c *Comparison) []string {
+// summary says in sentences what changed: a sentence for each claim, and one for the rest.
+func (g *GroupChange) summary(c *Comparison) []string {
 	var lines []string
 	var same, open, none int
 	farthest := 0.0
@@ -174,15 +200,15 @@ func (ch Change) sentence() string {
 		more = "more"
 	}
 	text := fmt.Sprintf("%s on %s costs %s than before: %s (%s).", ch.Arm, ch.Title(), more, report.Cost(p.Ratio),
-		report.CostInterval(p.CILow, p.CIHigh))
+		report.CostInterval(p.Ends()))
 	if p.NextHigh > 0 {
 		text += fmt.Sprintf(" On the next machine, expect %s.", report.CostInterval(p.NextLow, p.NextHigh))
 	}
 	return text
 }
 
-// Legend says how to read the table of changes.
-func (c *Comparison) Legend(g *GroupChange) string {
+// legend says how to read the table of changes.
+func (c *Comparison) legend(g *GroupChange) string {
 	text := fmt.Sprintf("What each arm costs against the baseline of the same machine, before and after. A change above "+
 		"0 %% means that it costs more than before; %.4g %% intervals.", 100*(1-c.Alpha))
 	if g.Paired {
@@ -192,74 +218,43 @@ func (c *Comparison) Legend(g *GroupChange) string {
 	return text + " The two sides are different machines, so differences between machines count as a change, too."
 }
 
-// BaselineLegend says how to read the table of the baselines' changes.
-const BaselineLegend = "The machines themselves: the change of the baseline's typical trial, each machine compared " +
+// baselineLegend says how to read the table of the baselines' changes.
+const baselineLegend = "The machines themselves: the change of the baseline's typical trial, each machine compared " +
 	"with itself, with equal weights. Above 0 % is for the worse."
-
-// ChangeHead names the columns of a table of changes.
-var ChangeHead = []string{"workload", "arm", "machines", "before", "after", "change", "interval", "next machine",
-	"spread", "verdict"}
 
 // Title names the workload, and the metric if it is not the primary one.
 func (ch Change) Title() string {
 	return Cost{Workload: ch.Workload, Metric: ch.Metric, Family: ch.Family}.Title()
 }
 
-// Cells are a change in words, in the columns of ChangeHead.
-func (ch Change) Cells(c *Comparison) []string {
-	cells := []string{ch.Title(), ch.Arm, fmt.Sprint(ch.NAfter), "", "", "", "", "", "", ""}
+// cells are a change in words and figures.
+func (ch Change) cells(c *Comparison) []view.Cell {
+	cells := append(view.Texts(ch.Title(), ch.Arm, fmt.Sprint(ch.NAfter)), make([]view.Cell, 7)...)
 	if ch.NBefore != ch.NAfter {
-		cells[2] = fmt.Sprintf("%d, %d", ch.NBefore, ch.NAfter)
+		cells[2].Text = fmt.Sprintf("%d, %d", ch.NBefore, ch.NAfter)
 	}
 	if ch.Before > 0 {
-		cells[3], cells[4] = report.Cost(ch.Before), report.Cost(ch.After)
+		cells[3], cells[4] = view.Number(report.Cost(ch.Before), ch.Before, ""), view.Number(report.Cost(ch.After), ch.After, "")
 	}
 	p := ch.Change
 	if p == nil {
-		cells[9] = "not compared: " + ch.Why
+		cells[9].Text = "not compared: " + ch.Why
 		return cells
 	}
-	cells[5], cells[6] = report.Cost(p.Ratio), report.CostInterval(p.CILow, p.CIHigh)
+	cells[5], cells[6].Text = ratioCell(p.Estimate), report.CostInterval(p.Ends())
 	if p.NextHigh > 0 {
-		cells[7], cells[8] = report.CostInterval(p.NextLow, p.NextHigh), Spread(p.Tau)
+		cells[7].Text, cells[8] = report.CostInterval(p.NextLow, p.NextHigh), view.Number(Spread(p.Tau), p.Tau, "")
 	}
 	words := map[analyze.Verdict]string{analyze.Costs: "costs more", analyze.Gains: "costs less", analyze.None: "the same"}
 	if ch.Family == analyze.FamilyBaseline {
 		words[analyze.Costs], words[analyze.Gains] = "worse", "better"
 	}
-	if cells[9] = words[p.Verdict]; cells[9] == "" {
-		cells[9] = p.Words(c.Delta)
-	}
+	cells[9].Text = cmp.Or(words[p.Verdict], p.Words(c.Delta))
 	return cells
 }
 
-func changeRows(changes []Change, c *Comparison, machines bool) [][]string {
-	var rows [][]string
-	for _, ch := range changes {
-		rows = append(rows, ch.Cells(c))
-		if !machines {
-			continue
-		}
-		for _, m := range ch.Machines {
-			row := []string{"", "  " + m.Machine, "", "", "", report.Cost(m.Ratio), "", "", "", oddWord(m)}
-			if m.CIHigh > 0 {
-				row[6] = report.CostInterval(m.CILow, m.CIHigh)
-			}
-			rows = append(rows, row)
-		}
-	}
-	return rows
-}
-
-func oddWord(m MachineCost) string {
-	if m.Odd {
-		return "odd"
-	}
-	return ""
-}
-
-// OddLines name the machines on which something changed otherwise than on the others.
-func (g *GroupChange) OddLines() []string {
+// oddLines name the machines on which something changed otherwise than on the others.
+func (g *GroupChange) oddLines() []string {
 	var lines []string
 	for _, ch := range g.Changes {
 		for _, m := range ch.Machines {
@@ -272,15 +267,15 @@ func (g *GroupChange) OddLines() []string {
 	return lines
 }
 
-// LeftOut lists the machines that are left out of changes, with the reasons.
-func (g *GroupChange) LeftOut() []string {
+// leftOut lists the machines that are left out of changes, with the reasons.
+func (g *GroupChange) leftOut() []string {
 	of := Group{}
 	for _, ch := range g.Changes {
 		of.Costs = append(of.Costs, Cost{Workload: ch.Workload, Metric: ch.Metric, Arm: ch.Arm, Family: ch.Family,
 			LeftOut: ch.LeftOut})
 	}
-	return of.LeftOut()
+	return of.leftOut()
 }
 
 // ComparisonJSON writes the comparison for other programs.
-func ComparisonJSON(w io.Writer, c *Comparison) error { return report.PrintJSON(w, c) }
+func ComparisonJSON(w io.Writer, c *Comparison) error { return view.PrintJSON(w, c) }

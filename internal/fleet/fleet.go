@@ -17,8 +17,8 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/stats"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // Machine is one machine with its runs.
@@ -186,7 +186,7 @@ func analyzeGroup(name string, machines []Machine, alpha, delta float64, all boo
 	}
 	if len(types) > 1 {
 		g.Warnings = append(g.Warnings, fmt.Sprintf("the group has machines of %d types, and its spread includes their "+
-			"differences: %s", len(types), joined(types)))
+			"differences: %s", len(types), view.And(types)))
 	}
 	if text := incomplete(g.Machines); text != "" {
 		g.Warnings = append(g.Warnings, text)
@@ -228,7 +228,7 @@ func incomplete(machines []MachineInfo) string {
 		of[m.Incomplete] = append(of[m.Incomplete], m.Name)
 	}
 	for i, why := range reasons {
-		reasons[i] = report.And(of[why]) + " (" + why + ")"
+		reasons[i] = view.And(of[why]) + " (" + why + ")"
 	}
 	if reasons == nil {
 		return ""

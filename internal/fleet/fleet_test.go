@@ -21,8 +21,8 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
-	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 func must(t testing.TB, err error) {
@@ -200,7 +200,7 @@ func TestFleet(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	must(t, report.PrintJSON(&out, res))
+	must(t, view.PrintJSON(&out, res))
 	var back Result
 	must(t, json.Unmarshal(out.Bytes(), &back))
 	if back.Groups[0].Odd[0].Machine != "node7" {
@@ -213,7 +213,7 @@ func TestLeftOutOrder(t *testing.T) {
 	t.Parallel()
 	out := []LeftOut{{"a", "odd"}, {"b", "other"}, {"c", "odd"}}
 	g := Group{Costs: []Cost{{Arm: "lxc", Workload: "untar", Family: analyze.FamilyPrimary, LeftOut: out}}}
-	if got := g.LeftOut(); !slices.Equal(got, []string{"a, c: lxc on untar: odd", "b: lxc on untar: other"}) {
+	if got := g.leftOut(); !slices.Equal(got, []string{"a, c: lxc on untar: odd", "b: lxc on untar: other"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -244,10 +244,10 @@ func TestBetween(t *testing.T) {
 	}
 	two := res.Groups[1]
 	two.Machines = two.Machines[:2]
-	var b strings.Builder
-	two.answers(&b, res)
-	if !strings.Contains(b.String(), "Two machines allow no prediction") {
-		t.Error(b.String())
+	text.Reset()
+	must(t, view.Terminal(&text, view.Options{}, two.section(res, "g")))
+	if !strings.Contains(text.String(), "Two machines allow no prediction") {
+		t.Error(text.String())
 	}
 }
 

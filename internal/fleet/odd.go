@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/tare-bench/tare/internal/host/doctor"
 )
@@ -90,12 +89,4 @@ func unusualNoise(r *Run, others []Machine) []doctor.NoiseSource {
 		}
 	}
 	return out
-}
-
-// joined joins parts of a sentence that have commas themselves.
-func joined(parts []string) string {
-	if len(parts) < 2 {
-		return strings.Join(parts, "")
-	}
-	return strings.Join(parts[:len(parts)-1], "; ") + "; and " + parts[len(parts)-1]
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // maxNamed is how many of the workloads with the same result an answer names.
@@ -15,7 +16,7 @@ const maxNamed = 3
 
 // AnswerText says in one sentence, without a full stop, what a run found about an
 // arm: what it costs on which workloads, and what is known about the others.
-func AnswerText(a analyze.Answer) string { return Clean(a.Arm) + ": " + AnswerWords(a) }
+func AnswerText(a analyze.Answer) string { return view.Clean(a.Arm) + ": " + AnswerWords(a) }
 
 // AnswerWords is AnswerText without the name of the arm. What duets say of the CPU time comes first, as they say more.
 func AnswerWords(a analyze.Answer) string {
@@ -53,7 +54,7 @@ func answerWords(a analyze.Answer) string {
 	if a.Scope == analyze.ScopeTheseGuests && len(open)+len(unknown) < a.Workloads {
 		text += " (these guests only)"
 	}
-	return Clean(text)
+	return view.Clean(text)
 }
 
 // bounded are the workloads of a.Open with a bound, the lowest first, and those about which nothing is known.
@@ -99,7 +100,7 @@ func claimed(claims []analyze.Claim) string {
 	if more := len(claims) - maxNamed; more > 0 {
 		parts = append(parts, fmt.Sprintf("less on %d more", more))
 	}
-	return And(parts)
+	return view.And(parts)
 }
 
 // bounds says what each of these workloads costs at most, the best known first: "at most +2.3 % on openssl-enc, +2.9 %
@@ -113,7 +114,7 @@ func bounds(open []analyze.Claim) string {
 		last := saidBound(farther(open[len(open)-1]), "much")
 		return fmt.Sprintf("at most %s, and %s on %d more", strings.Join(parts, ", "), last, more)
 	}
-	return "at most " + And(parts)
+	return "at most " + view.And(parts)
 }
 
 // farther is the end of an interval that is farther from 0.
@@ -147,7 +148,7 @@ func nameOrCount(names []string, of int) string {
 	case n == of && of > 1:
 		return fmt.Sprintf("any of %d workloads", of)
 	case n <= 2:
-		return And(names)
+		return view.And(names)
 	default:
 		return fmt.Sprintf("%d of %d workloads", n, of)
 	}
@@ -155,11 +156,3 @@ func nameOrCount(names []string, of int) string {
 
 // size formats a percentage without its sign.
 func size(p float64) string { return strings.TrimLeft(Percent(p), "+-") }
-
-// And joins words as in a sentence.
-func And(list []string) string {
-	if len(list) < 2 {
-		return strings.Join(list, "")
-	}
-	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
-}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // AttackAnswers says for every arm whether its limits held when one of its guests
@@ -27,7 +28,7 @@ func AttackAnswers(res *analyze.Result) (out []IsolationAnswer) {
 }
 
 func attackAnswer(arm string, of []analyze.Attack) IsolationAnswer {
-	a := IsolationAnswer{Arm: Clean(arm), Worst: analyze.None}
+	a := IsolationAnswer{Arm: view.Clean(arm), Worst: analyze.None}
 	said := map[model.Held][]string{}
 	var died, lost []string
 	slowest := 0.0
@@ -51,11 +52,11 @@ func attackAnswer(arm string, of []analyze.Attack) IsolationAnswer {
 		}
 	}
 	if died != nil {
-		parts = append(parts, "the attacking guest died of "+And(died))
+		parts = append(parts, "the attacking guest died of "+view.And(died))
 	}
 	switch {
 	case lost != nil:
-		parts = append(parts, "the guest beside it did not finish: "+And(lost))
+		parts = append(parts, "the guest beside it did not finish: "+view.And(lost))
 	case slowest > 0:
 		parts = append(parts, fmt.Sprintf("the guest beside it finished its work, in at most %s times the time alone",
 			Digits(slowest, 2)))
@@ -65,7 +66,7 @@ func attackAnswer(arm string, of []analyze.Attack) IsolationAnswer {
 	} else if said[model.HeldUnknown] != nil {
 		a.Worst = analyze.NotResolved
 	}
-	a.Text = Clean(strings.Join(parts, "; "))
+	a.Text = view.Clean(strings.Join(parts, "; "))
 	return a
 }
 

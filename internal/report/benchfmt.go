@@ -20,6 +20,7 @@ import (
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // Benchfmt writes the metrics of all completed trials in Go's benchmark format,
@@ -122,7 +123,7 @@ func benchConfig(r *store.Run, c *campaign.Campaign) ([]benchfmt.Config, error) 
 		{"campaign", c.Name}, {"seed", strconv.FormatUint(c.Seed, 10)}, {"baseline", c.Baseline},
 		{"emulated", strings.Join(emulated, ",")},
 	} {
-		if v := Clean(kv[1]); v != "" {
+		if v := view.Clean(kv[1]); v != "" {
 			config = append(config, benchfmt.Config{Key: kv[0], Value: []byte(v), File: true})
 		}
 	}

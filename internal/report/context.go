@@ -19,6 +19,7 @@ import (
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // Context is what a table shows besides the numbers, and how.
@@ -42,6 +43,10 @@ type Context struct {
 	Ended plan.Reason
 	// Incomplete says why the run is incomplete; "" if it is complete.
 	Incomplete string
+
+	// Trials returns the trials of a workload, of arms that are alone or of others, and how many of an arm are drawn one by
+	// one; nil: the context has none.
+	Trials func(workload string, alone bool) (strips []view.Strip, limit int)
 
 	Width      int  // columns of the terminal; 0: 100
 	Colour     bool // the caller takes care of NO_COLOR and of terminals
@@ -146,7 +151,7 @@ func programs(r *store.Run, c *campaign.Campaign) string {
 			continue
 		}
 		for _, program := range slices.Sorted(maps.Keys(s.Versions)) {
-			if text := Clean(program + " " + s.Versions[program]); !slices.Contains(said, text) {
+			if text := view.Clean(program + " " + s.Versions[program]); !slices.Contains(said, text) {
 				said = append(said, text)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // CSV writes the values of all trials in long format, a row for each.
@@ -85,7 +86,7 @@ func csvCell(v reflect.Value) string {
 	case reflect.Struct:
 		return v.Interface().(time.Time).Format(time.RFC3339Nano)
 	}
-	return cell(v.String())
+	return view.CSVCell(v.String())
 }
 
 // number formats v with all of its digits.

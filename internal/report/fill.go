@@ -6,6 +6,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // limitNames say what a broken limit is.
@@ -15,22 +16,25 @@ var limitNames = map[string]string{
 }
 
 // fills are how many guests fit, for a workload that fills the host.
-func fills(res *analyze.Result, workload string) Section {
-	return sectionOf("How many fit", fillLegend, rowsFor([]string{"fill", "fills", "fit", "× baseline", "90 % fit",
-		"fewest … most", "broke first", "slowdown", "p99", "serving p99", "start", "memory left", "a guest takes",
-		"tare holds"}, res.Fills, func(f analyze.Fill) []string {
-		if f.Workload != workload {
-			return nil
-		}
-		least := ""
-		if f.Least != nil {
-			least = numberOf(f, *f.Least)
-		}
-		return []string{starred(f.Arm, f.Emulated), fmt.Sprint(f.N), fitsText(f), percentileText("", f.Ratio), least,
-			fmt.Sprintf("%.0f … %s", f.Fewest, numberOf(f, f.Greatest)), brokeText(f), times(f.Slowdown.Mean), times(f.P99.Mean),
-			ofUnit("s", f.Serving.Mean), ofUnit("s", f.Start.Mean), ofUnit("B", f.Left.Mean),
-			ofUnit("B", max(0, f.Share.Mean)), ofUnit("B", f.Own.Max)}
-	}))
+func fills(res *analyze.Result, workload string) *view.Table {
+	t := tableFor("fill", "How many fit", []string{"fills", "fit", "× baseline", "90 % fit", "fewest … most", "broke first",
+		"slowdown", "p99", "serving p99", "start", "memory left", "a guest takes", "tare holds"}, res.Fills,
+		func(f analyze.Fill) []view.Cell {
+			if f.Workload != workload {
+				return nil
+			}
+			var least view.Cell
+			if f.Least != nil {
+				least = view.Number(numberOf(f, *f.Least), *f.Least, "")
+			}
+			fits := view.Cell{Text: fitsText(f), Figure: &view.Figure{Value: f.Fits.Value, Low: f.Fits.Low, High: f.Fits.High}}
+			return []view.Cell{armCell(f.Arm, f.Emulated), count(f.N), fits, percentile("", f.Ratio), least,
+				view.Text(fmt.Sprintf("%.0f … %s", f.Fewest, numberOf(f, f.Greatest))), view.Text(brokeText(f)),
+				timesCell(f.Slowdown.Mean), timesCell(f.P99.Mean), ofUnit("s", f.Serving.Mean), ofUnit("s", f.Start.Mean),
+				ofUnit("B", f.Left.Mean), ofUnit("B", max(0, f.Share.Mean)), ofUnit("B", f.Own.Max)}
+		})
+	t.Legend = fillLegend
+	return t
 }
 
 // numberOf is a number of guests, with ≥ if it is only a lower bound.
@@ -71,4 +75,4 @@ const fillLegend = "fit: median number of guests that kept the service level, ov
 	"slowdown and p99 (of the probe), serving p99 (of requests to the guests that serve), start, memory left: means at " +
 	"the number of guests that broke the level; " +
 	"a guest takes: mean decrease of the host's available memory per guest, whoever took it; " +
-	"tare holds: the most memory of its own."
+	"tare holds: the most memory of its own"

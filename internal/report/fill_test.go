@@ -24,8 +24,8 @@ func filled() *analyze.Result {
 }
 
 func TestFillRows(t *testing.T) {
-	rows := fills(filled(), "fill").Grids[0].Rows
-	if len(rows) != 3 || fills(filled(), "start").Grids != nil {
+	rows := texts(fills(filled(), "fill"))
+	if len(rows) != 3 || len(fills(filled(), "start").Rows) > 0 {
 		t.Fatalf("%q", rows)
 	}
 	for _, r := range rows {

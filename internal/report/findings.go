@@ -1,17 +1,14 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/tare-bench/tare/docs/findings"
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/view"
 )
-
-// maxCauses is how many causes are shown without AllMetrics: no more than fit on a
-// screen with a table.
-const maxCauses = 8
 
 // failed is the kind that precedes all others: that a trial did not finish is a result.
 const failed = "did-not-finish"
@@ -56,7 +53,7 @@ func (c Cause) Text() string {
 	if where := c.Where(); where != "" {
 		text += where + ": "
 	}
-	return Clean(text + c.Findings[0].Text)
+	return view.Clean(text + c.Findings[0].Text)
 }
 
 // Where names the arm and workload of the worst, and counts the others; "" if it is
@@ -92,72 +89,38 @@ func (c Cause) Where() string {
 	}
 }
 
-// findings writes what not to believe: a line for each cause or, with AllMetrics,
-// every finding and what to do about it.
-func (t *table) findings() {
-	if t.ctx.AllMetrics {
-		for _, c := range Causes(t.res.Findings) {
-			t.line("")
-			t.cause(c)
+// Alerts are the findings by their cause. In short, those are shown that are about anything in the table of a primary metric.
+func Alerts(res *analyze.Result, more string) *view.Alerts {
+	shows := func(f analyze.Finding) bool {
+		return f.Metric == "" || slices.ContainsFunc(res.Comparisons, func(c analyze.Comparison) bool {
+			return c.Primary && c.Workload == f.Workload && c.Metric == f.Metric
+		})
+	}
+	out := &view.Alerts{More: more}
+	for _, c := range Causes(res.Findings) {
+		a := view.Alert{ID: c.Kind.ID, Severity: string(c.Severity), Headline: c.Kind.Headline, Remedy: c.Kind.Remedy,
+			Label: label(c), URL: findings.URL(c.Kind.ID)}
+		shown := c
+		shown.Findings = slices.DeleteFunc(slices.Clone(c.Findings), func(f analyze.Finding) bool { return !shows(f) })
+		if len(shown.Findings) > 0 {
+			a.Short, a.Folded = shown.Text(), len(c.Findings)-len(shown.Findings)
 		}
-		return
-	}
-	shown := slices.DeleteFunc(slices.Clone(t.res.Findings), func(f analyze.Finding) bool { return !t.shows(f) })
-	left := len(t.res.Findings) - len(shown)
-	for i, c := range Causes(shown) {
-		if i == 0 {
-			t.line("")
+		for _, f := range c.Alike() {
+			a.Found = append(a.Found, view.Note{About: listed(f.Workload, f.Arm, f.Metric), Text: f.Text})
 		}
-		if i >= maxCauses {
-			left += len(c.Findings)
-			continue
-		}
-		name, style := t.label(c)
-		t.line(style(pad(name, 7)) + "  " + cut(c.Text(), t.columns-9))
+		a.Count = len(c.Findings)
+		out.Causes = append(out.Causes, a)
 	}
-	if len(t.res.Findings) == 0 {
-		return
-	}
-	text := "Details and remedies: "
-	if left > 0 {
-		text = fmt.Sprintf("%d more %s not shown. Details and remedies: ", left,
-			map[bool]string{true: "finding is", false: "findings are"}[left == 1])
-	}
-	t.hanging("", 0, text+"tare show --all "+cmp.Or(Clean(t.ctx.Path), "RUN"))
+	return out
 }
 
-// label is how the severity of a cause is shown.
-func (t *table) label(c Cause) (string, func(string) string) {
+// label is how the severity of a cause is named in a terminal.
+func label(c Cause) string {
 	switch {
 	case c.Kind.ID == failed:
-		return "FAILED", t.red
-	case c.Severity == analyze.Serious:
-		return "SERIOUS", t.red
-	case c.Severity == analyze.Warning:
-		return "WARNING", t.yellow
+		return "FAILED"
+	case c.Severity == analyze.Info:
+		return "NOTE"
 	}
-	return "NOTE", t.dim
-}
-
-// cause writes all findings of a cause under their headline.
-func (t *table) cause(c Cause) {
-	name, style := t.label(c)
-	t.hanging(style(name)+"  ", len(name)+2, c.Kind.Headline)
-	for _, f := range c.Alike() {
-		t.hanging("  - ", 4, Clean(about(f)+f.Text))
-	}
-	if c.Kind.Remedy != "" {
-		t.hanging("  > ", 4, fmt.Sprintf("%s (tare explain %s)", c.Kind.Remedy, c.Kind.ID))
-	}
-}
-
-// about names what a finding is about.
-func about(f analyze.Finding) string {
-	about := listed(f.Workload, f.Arm, f.Metric)
-	return about + when(about != "", ": ")
-}
-
-// shows reports whether a finding is about anything in the table.
-func (t *table) shows(f analyze.Finding) bool {
-	return f.Metric == "" || slices.Contains(t.metrics(), metricKey{f.Workload, f.Metric})
+	return strings.ToUpper(string(c.Severity))
 }

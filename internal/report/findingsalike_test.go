@@ -23,7 +23,7 @@ func TestAlikeFindings(t *testing.T) {
 	}
 	said := func(c Cause) (out []string) {
 		for _, f := range c.Alike() {
-			out = append(out, about(f)+f.Text)
+			out = append(out, when(f.Arm != "" || f.Workload != "", listed(f.Workload, f.Arm, f.Metric)+": ")+f.Text)
 		}
 		return out
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // IsolationAnswer is what a run found about one system's guests beside others.
@@ -45,7 +46,7 @@ func IsolationAnswers(res *analyze.Result) (out []IsolationAnswer) {
 }
 
 func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) IsolationAnswer {
-	a := IsolationAnswer{Arm: Clean(arm), Worst: analyze.NotResolved}
+	a := IsolationAnswer{Arm: view.Clean(arm), Worst: analyze.NotResolved}
 	if of[0].Family == analyze.FamilyEmulated {
 		a.Emulated, a.Text = true, "emulated: nothing is claimed"
 		return a
@@ -101,7 +102,7 @@ func isolationAnswer(res *analyze.Result, arm string, of []analyze.Isolation) Is
 	case unknown != nil:
 		parts = append(parts, "nothing is known yet about "+some(unknown))
 	}
-	a.Text = Clean(strings.Join(parts, "; "))
+	a.Text = view.Clean(strings.Join(parts, "; "))
 	return a
 }
 
@@ -130,19 +131,19 @@ func excessText(native string, excess map[string]analyze.Excess) (worst analyze.
 	}
 	if more != nil {
 		worst = analyze.Costs
-		parts = append(parts, "slowed down more than "+native+": "+And(more))
+		parts = append(parts, "slowed down more than "+native+": "+view.And(more))
 	}
 	if less != nil {
-		parts = append(parts, "slowed down less than "+native+": "+And(less))
+		parts = append(parts, "slowed down less than "+native+": "+view.And(less))
 	}
 	if same != nil {
-		parts = append(parts, "as "+native+", within "+And(same))
+		parts = append(parts, "as "+native+", within "+view.And(same))
 	}
 	if open != nil {
 		if more == nil {
 			worst = analyze.NotResolved
 		}
-		parts = append(parts, "differs from "+native+" by at most "+And(open))
+		parts = append(parts, "differs from "+native+" by at most "+view.And(open))
 	}
 	return worst, parts
 }
@@ -171,7 +172,7 @@ func openText(open []analyze.Isolation) string {
 	if n := len(open) - maxNamed; n > 0 {
 		bounds = append(bounds, fmt.Sprintf("less in %d more", n))
 	}
-	return "not resolved: at most " + And(bounds)
+	return "not resolved: at most " + view.And(bounds)
 }
 
 func where(i analyze.Isolation) string { return i.Workload + " in " + i.Scenario }
@@ -181,5 +182,5 @@ func some(names []string) string {
 	if n := len(names) - maxNamed; n > 0 {
 		names = append(slices.Clone(names[:maxNamed]), fmt.Sprintf("%d more", n))
 	}
-	return And(names)
+	return view.And(names)
 }

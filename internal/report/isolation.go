@@ -5,38 +5,63 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/view"
 )
 
-// isolation writes how other guests slow down the arms of one metric, and how
-// accurate their CPU caps are; nothing if all of them are alone and without a cap.
-func (t *table) isolation(k metricKey) {
-	rows := rowsFor(IsolationHeadings(), t.res.Isolation, func(i analyze.Isolation) []string {
-		if i.Workload != k.workload || i.Metric != k.metric {
-			return nil
-		}
-		return IsolationCells(i)
-	})
-	t.table(rows)
-	t.isolated = t.isolated || rows != nil
-	for _, text := range IsolationNotes(t.res, k.workload, k.metric) {
-		t.note(Clean(text))
+// isolation is how other guests slow down the arms of one metric, with notes on how many guests fit and how accurate caps
+// are; empty if all of them are alone and without a cap.
+func isolation(res *analyze.Result, workload, metric string) *view.Section {
+	t := tableFor("isolation", "Isolation on "+workload+" by "+metric+", by system and scenario", []string{"guests", "slowdown",
+		"interval", "native's", "excess", "p99", "Jain", "unfair", "lost", "start ±"}, res.Isolation,
+		func(i analyze.Isolation) []view.Cell {
+			if i.Workload != workload || i.Metric != metric {
+				return nil
+			}
+			return isolationCells(res, i)
+		})
+	t.Legend = isolationLegend
+	s := &view.Section{}
+	s.Add(t)
+	for _, text := range isolationNotes(res, workload, metric) {
+		s.Add(view.Note{Text: text})
 	}
+	return s
 }
 
-// IsolationHeadings are those of IsolationCells.
-func IsolationHeadings() []string {
-	return []string{"isolation", "guests", "slowdown", "interval", "native's", "excess", "p99", "Jain", "unfair",
-		"lost", "start ±"}
-}
-
-// IsolationLegend explains the headings.
-const IsolationLegend = "slowdown: against the same arm alone, in brackets if not resolved; it is not the cost of " +
+// isolationLegend explains the headings.
+const isolationLegend = "slowdown: against the same arm alone, in brackets if not resolved; it is not the cost of " +
 	"the system; excess: the slowdown over that of the native baseline; p99: slowdown of the 99th percentile of " +
 	"single latencies; Jain: fairness index, 1 if all guests got the same for their shares; unfair: largest slowdown " +
 	"over smallest; start ±: how far trials began from the agreed start, 99th percentile"
 
-// IsolationNotes says for a metric how many guests fit, and how accurate caps are.
-func IsolationNotes(res *analyze.Result, workload, metric string) (notes []string) {
+// mostGuests is how many single guests a table has.
+const mostGuests = 300
+
+// guests is the table of each guest of several.
+func guests(res *analyze.Result, workload, metric string) *view.Table {
+	t := &view.Table{Name: "guests", Caption: "Each guest beside others on " + workload, Fold: "Each guest", Detail: true,
+		Sortable: true, Columns: view.Heads("", "guest", "flavor", "slowdown", "trials", "did not finish")}
+	left := 0
+	for _, i := range res.Isolation {
+		if i.Workload != workload || i.Metric != metric || len(i.Members) < 2 {
+			continue
+		}
+		for _, m := range i.Members {
+			if len(t.Rows) == mostGuests {
+				left++
+				continue
+			}
+			t.Add(view.Text(i.Arm), count(m.Member+1), view.Text(m.Flavor), timesCell(m.Slowdown), count(m.N), count(m.Lost))
+		}
+	}
+	if left > 0 {
+		t.Notes = []view.Note{{Text: fmt.Sprintf("%d more are in the export", left)}}
+	}
+	return t
+}
+
+// isolationNotes says for a metric how many guests fit, and how accurate caps are.
+func isolationNotes(res *analyze.Result, workload, metric string) (notes []string) {
 	for _, d := range res.Density {
 		if d.Workload == workload && d.Metric == metric {
 			notes = append(notes, densityText(d))
@@ -87,9 +112,9 @@ func densityText(d analyze.Density) string {
 	if d.MemoryLimit > 0 {
 		limits = append(limits, fmt.Sprintf("with %s of the host's memory left", memory(d.MemoryLimit)))
 	}
-	text := fmt.Sprintf("density: %d guests of %s fit %s", d.Fits, d.Arm, And(limits))
+	text := fmt.Sprintf("density: %d guests of %s fit %s", d.Fits, d.Arm, view.And(limits))
 	if d.Fits == 1 {
-		text = fmt.Sprintf("density: none of the tried numbers of guests of %s is sure to fit %s", d.Arm, And(limits))
+		text = fmt.Sprintf("density: none of the tried numbers of guests of %s is sure to fit %s", d.Arm, view.And(limits))
 	}
 	switch {
 	case d.Broke == analyze.BrokeMemory && d.MemoryLeft > 0:
@@ -108,23 +133,33 @@ func densityText(d analyze.Density) string {
 	return text + "; tried: " + strings.Join(tried, ", ")
 }
 
-// IsolationCells are the figures of an arm beside other guests, as in the table.
-func IsolationCells(i analyze.Isolation) []string {
-	slowdown := claimedTimes(i.Ratio, i.Verdict)
+// isolationCells are the figures of an arm beside other guests.
+func isolationCells(res *analyze.Result, i analyze.Isolation) []view.Cell {
+	slowdown := view.Cell{Text: claimedTimes(i.Ratio, i.Verdict), Class: classOf(res, i.Comparison)}
 	switch {
 	case i.Ratio == 0 && i.Lost == i.Trials:
-		slowdown = "did not finish"
+		slowdown.Text, slowdown.Class = "did not finish", view.Failed
 	case i.Ratio == 0:
-		slowdown = "not known"
+		slowdown.Text = "not known"
+	default:
+		slowdown.Figure = view.Ratio(i.Ratio, i.Interval)
 	}
-	guests := fmt.Sprint(i.Guests)
-	if len(i.Neighbours) > 0 {
-		guests += " + " + strings.Join(i.Neighbours, ", ")
+	name := view.Text(i.Arm)
+	if len(Doubts(res, i.Comparison)) > 0 {
+		name.Marks = []view.Mark{markDoubt}
 	}
-	return []string{Clean(i.Arm), guests, slowdown, when(i.Interval != nil, span(i.Ends())), times(i.Native),
-		times(i.Excess), claimedTimes(i.P99, i.P99Verdict), when(i.Jain > 0, Digits(i.Jain, 3)), times(i.Unfairness),
-		when(i.Lost > 0, fmt.Sprintf("%d of %d", i.Lost, i.Trials)),
-		when(i.SkewP99 > 0, Digits(1000*i.SkewP99, 2)+" ms")}
+	beside := fmt.Sprint(i.Guests) + when(len(i.Neighbours) > 0, " + "+strings.Join(i.Neighbours, ", "))
+	cells := []view.Cell{name, view.Text(beside), slowdown, view.Text(when(i.Interval != nil, span(i.Ends()))),
+		timesCell(i.Native), timesCell(i.Excess), timesCell(i.P99), {}, timesCell(i.Unfairness),
+		view.Text(when(i.Lost > 0, fmt.Sprintf("%d of %d", i.Lost, i.Trials))), {}}
+	cells[6].Text = claimedTimes(i.P99, i.P99Verdict)
+	if i.Jain > 0 {
+		cells[7] = view.Number(Digits(i.Jain, 3), i.Jain, "")
+	}
+	if i.SkewP99 > 0 {
+		cells[10] = view.Number(Digits(1000*i.SkewP99, 2)+" ms", i.SkewP99, "s")
+	}
+	return cells
 }
 
 // times formats a ratio; "" if it is not known.

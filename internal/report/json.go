@@ -14,6 +14,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // ExportVersion is the version of the JSON export. Members are only ever
@@ -152,7 +153,7 @@ func (e *exporter) value(v any) {
 	if err != nil {
 		err = fmt.Errorf("export: %w", err)
 	} else {
-		_, err = e.Write(PlainJSON(b))
+		_, err = e.Write(view.PlainJSON(b))
 	}
 	e.err = cmp.Or(e.err, err)
 }

@@ -1,57 +1,46 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/view"
 )
 
-// latencies writes the percentiles of a workload's single latencies. Without AllMetrics, only the median and the two
-// highest percentiles of arms that are alone are shown.
-func (t *table) latencies(workload string) {
-	rows := [][]string{LatencyHeadings()}
-	shown := ""
-	all := LatenciesOf(t.res, workload)
-	for i, l := range all {
-		highest := i == len(all)-1 || all[i+1].Arm != l.Arm || all[i+1].Baseline != l.Baseline
-		between := l.Percentile > 0.5 && l.Percentile < 0.99 && !highest
-		alone := l.Baseline == t.res.Baseline && l.Family != analyze.FamilyIsolation
-		if !t.ctx.AllMetrics && (!alone || between) {
-			continue
+// latencies are the percentiles of a workload's single latencies: of arms that are alone, and of those beside other guests. In
+// short, only the median and the two highest percentiles of arms that are alone are shown.
+func latencies(res *analyze.Result, workload string) (alone, beside *view.Table) {
+	alone = &view.Table{Name: "single latencies", Legend: latencyLegend, Once: true,
+		Caption: "Percentiles of the single latencies of " + workload + ", by system",
+		Columns: view.Heads("", "percentile", "latency", "against", "latency there", "result", "interval")}
+	besides := *alone
+	beside = &besides
+	beside.Detail, beside.Legend, beside.Name = true, "", "single latencies beside other guests"
+	beside.Fold = "Single latencies beside other guests"
+	beside.Caption += ", beside other guests"
+	of := slices.DeleteFunc(slices.Clone(res.Latencies),
+		func(l analyze.Latency) bool { return l.Workload != workload || l.Control })
+	for i, l := range of {
+		highest := i == len(of)-1 || of[i+1].Arm != l.Arm || of[i+1].Baseline != l.Baseline
+		row := view.Row{Cells: latencyCells(res, l), Detail: l.Percentile > 0.5 && l.Percentile < 0.99 && !highest}
+		into := beside
+		if l.Baseline == res.Baseline && l.Family != analyze.FamilyIsolation {
+			into = alone
 		}
-		cells := LatencyCells(l)
-		if name := l.Arm + "\x00" + l.Baseline; name == shown {
-			cells[0] = ""
-		} else {
-			shown = name
-		}
-		rows = append(rows, cells)
+		into.Rows = append(into.Rows, row)
 	}
-	if len(rows) > 1 {
-		t.table(rows)
-		t.singles = true
-	}
+	return alone, beside
 }
 
-// LatenciesOf are the comparisons of a workload's single latencies, without those of controls.
-func LatenciesOf(res *analyze.Result, workload string) (of []analyze.Latency) {
-	for _, l := range res.Latencies {
-		if l.Workload == workload && !l.Control {
-			of = append(of, l)
-		}
-	}
-	return of
-}
-
-// LatencyHeadings are those of LatencyCells.
-func LatencyHeadings() []string {
-	return []string{"single latencies", "", "latency", "against", "latency there", "result", "interval"}
-}
-
-// LatencyLegend explains the headings.
-const LatencyLegend = "p99: 99 % of the single latencies in all trials are no longer than this; " +
+// latencyLegend explains the headings.
+const latencyLegend = "p99: 99 % of the single latencies in all trials are no longer than this; " +
 	"results compare the percentiles of guests; the baseline includes its control"
 
-// LatencyCells are the figures of a percentile, as in the table.
-func LatencyCells(l analyze.Latency) []string {
-	return []string{Clean(l.Arm), analyze.PercentileName(l.Percentile), InUnit("s", l.Value, 4),
-		Clean(l.Baseline), InUnit("s", l.BaselineValue, 4), ShortVerdict(l.Comparison), Interval(l.Comparison)}
+// latencyCells are the figures of a percentile.
+func latencyCells(res *analyze.Result, l analyze.Latency) []view.Cell {
+	return []view.Cell{view.Text(l.Arm), view.Text(analyze.PercentileName(l.Percentile)),
+		view.Number(InUnit("s", l.Value, 4), l.Value, "s"), view.Text(l.Baseline),
+		view.Number(InUnit("s", l.BaselineValue, 4), l.BaselineValue, "s"),
+		{Text: ShortVerdict(l.Comparison), Figure: overhead(l.Comparison), Class: classOf(res, l.Comparison)},
+		view.Text(Interval(l.Comparison))}
 }

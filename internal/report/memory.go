@@ -2,22 +2,33 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // Memory is what guests cost the host besides time; empty for an old run that did not measure it.
-func Memory(res *analyze.Result, merging string) (s Section) {
+func Memory(res *analyze.Result, merging string) *view.Section {
+	s := &view.Section{ID: "memory", Title: "Memory and start"}
 	if !slices.ContainsFunc(res.Memory, func(m analyze.Memory) bool { return m.Idle.N > 0 }) {
 		return s
 	}
-	return sectionOf("Memory", memoryLegend+merging, rowsFor([]string{"memory", "size", "guests", "start", "idle",
-		"at work", "after", "host lost", "charged"}, res.Memory, memoryCells))
+	t := tableFor("memory", "Memory and start of guests, by system", []string{"size", "guests", "start", "idle", "at work",
+		"after", "host lost", "charged"}, res.Memory, memoryCells)
+	t.Legend = memoryLegend + merging
+	work := &view.Table{Name: "memory at work", Caption: "Memory of a guest at work, by system and workload", Detail: true,
+		Fold: "At work, by workload", Columns: view.Heads("", "workload", "proportional set size")}
+	for _, m := range res.Memory {
+		for _, w := range m.Working {
+			work.Add(view.Text(m.Arm), view.Text(w.Workload), ofUnit("B", w.PSS.Mean))
+		}
+	}
+	s.Add(t, work)
+	return s
 }
 
 // memoryLegend explains the headings. What the host merges follows it.
@@ -28,18 +39,25 @@ const memoryLegend = "idle: proportional set size (PSS) of everything that belon
 	"charged before the first trial, page cache included. "
 
 // memoryCells are the figures of the guests of an arm.
-func memoryCells(m analyze.Memory) []string {
-	idle, lost := "not known", ""
+func memoryCells(m analyze.Memory) []view.Cell {
+	idle, lost, work := view.Text("not known"), view.Cell{}, view.Cell{}
 	if m.Idle.N > 0 {
-		idle, lost = memorySpan(m.Idle), InUnit("B", m.HostEach, 3)
+		idle, lost = memoryCell(m.Idle), view.Number(InUnit("B", m.HostEach, 3), m.HostEach, "B")
 	}
-	work := ""
 	if len(m.Working) > 0 {
 		most := slices.MaxFunc(m.Working, func(a, b analyze.WorkingMemory) int { return cmp.Compare(a.PSS.Mean, b.PSS.Mean) })
-		work = InUnit("B", most.PSS.Mean, 3)
+		work = ofUnit("B", most.PSS.Mean)
 	}
-	return []string{Clean(m.Arm), InUnit("B", float64(m.Size), 3) + " " + Clean(m.Flavor), fmt.Sprint(m.Guests),
-		InUnit("s", m.Start.Mean, 3), idle, work, memorySpan(m.After), lost, memorySpan(m.Charged)}
+	return []view.Cell{view.Text(m.Arm), view.Text(InUnit("B", float64(m.Size), 3) + " " + m.Flavor), count(m.Guests),
+		view.Number(InUnit("s", m.Start.Mean, 3), m.Start.Mean, "s"), idle, work, memoryCell(m.After), lost,
+		memoryCell(m.Charged)}
+}
+
+func memoryCell(r analyze.Range) view.Cell {
+	if r.N == 0 {
+		return view.Cell{}
+	}
+	return view.Cell{Text: memorySpan(r), Figure: &view.Figure{Value: r.Mean, Low: r.Min, High: r.Max, Unit: "B"}}
 }
 
 // memorySpan is a mean, or a range if guests differ by more than 5 %; "" if nothing is known.

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"github.com/tare-bench/tare/internal/view"
+
 	"bytes"
 	"encoding/csv"
 	"slices"
@@ -46,7 +48,7 @@ func TestParquetIsCSV(t *testing.T) {
 			row.Arm, row.System, row.ControlOf,
 			strconv.Itoa(int(row.Generation)), strconv.FormatInt(row.Guest, 10), strconv.FormatInt(row.Size, 10),
 			row.Began.UTC().Format(time.RFC3339Nano),
-			row.Status, cell(row.Error), row.Kind, row.Name, row.Unit, row.Better, value,
+			row.Status, view.CSVCell(row.Error), row.Kind, row.Name, row.Unit, row.Better, value,
 			row.Scenario, strconv.Itoa(int(row.Member)), row.Role,
 		}
 		began, err := time.Parse(time.RFC3339Nano, want[i+1][10])

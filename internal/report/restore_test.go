@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // TestRestoreRows: restorations are called so, and arms whose guests were not saved are not in the table of those.
@@ -20,16 +21,16 @@ func TestRestoreRows(t *testing.T) {
 			Restored: saved},
 		{Workload: "start", Arm: "native", N: 3, StartPercentiles: analyze.StartPercentiles{P50: ms(5)}},
 	}}
-	rows := restoreRows(res.Starts)
+	rows := texts(restoreTable(res.Starts))
 	want := []string{"qemu-tcg*", "100.0 ms", "150.0 ms", "64.00 MiB", "200.0 ms", "0.250× (0.200 … 0.300)", "8.000 ms",
 		"2.000 ms (1.000 … 3.000)", ""}
 	if len(rows) != 2 || len(rows[0]) != len(want) || !slices.Equal(rows[1], want) {
 		t.Errorf("%q", rows)
 	}
-	if s := starts(res, "restore"); s.Grids[0].Rows[0][0] != "restoration" || len(s.Grids) != 4 {
+	if s := starts(res, "restore"); s.Parts[0].(*view.Table).Name != "restoration" || len(s.Parts) != 4 {
 		t.Errorf("%+v", s)
 	}
-	if s := starts(res, "start"); s.Grids[0].Rows[0][0] != "start" || len(s.Grids) != 3 {
+	if s := starts(res, "start"); s.Parts[0].(*view.Table).Name != "start" || len(s.Parts) != 3 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // phaseNames are the headings of the phases of a start.
@@ -15,133 +16,160 @@ var phaseNames = map[string]string{
 	model.ProbePhaseInit: "init", model.ProbePhaseAgent: "agent", model.ProbePhaseProgram: "program",
 }
 
-// starts are the percentiles and the phases of a workload that creates its guests.
-func starts(res *analyze.Result, workload string) (s Section) {
+// starts are the tables of the percentiles and the phases of a workload that creates its guests.
+func starts(res *analyze.Result, workload string) *view.Section {
 	all := slices.DeleteFunc(slices.Clone(res.Starts), func(s analyze.Start) bool { return s.Workload != workload })
+	s := &view.Section{}
 	if len(all) == 0 {
 		return s
 	}
-	for _, g := range []Grid{{Caption: "Percentiles", Rows: startRows(all)},
-		{Caption: "Ends, percentiles", Rows: endRows(all)},
-		{Caption: "Phases, means", Rows: meanRows(all)},
-		{Caption: "Phases, percentiles", Rows: phaseRows(all), Detail: true},
-		{Caption: "Saved guests, medians", Rows: restoreRows(all)}} {
-		if g.Rows != nil {
-			s.Grids = append(s.Grids, g)
-		}
-	}
-	s.Legend = startLegend(res)
+	s.Add(startTable(all), endTable(all), meanTable(all), phaseTable(all), restoreTable(all))
+	s.Add(view.Note{Text: startLegend(res)})
 	return s
 }
 
-// startRows is the table of the percentiles of starts.
-func startRows(all []analyze.Start) [][]string {
+// tableFor is a table with a row for each of a list, except for those without cells.
+func tableFor[T any](name, caption string, heads []string, all []T, cells func(T) []view.Cell) *view.Table {
+	t := &view.Table{Name: name, Caption: caption, Columns: view.Heads(append([]string{""}, heads...)...)}
+	for _, v := range all {
+		if c := cells(v); c != nil {
+			t.Add(c...)
+		}
+	}
+	return t
+}
+
+// armCell names an arm.
+func armCell(arm string, emulated bool) view.Cell {
+	return view.Cell{Text: arm, Marks: emulatedMark(emulated)}
+}
+
+// startTable is the table of the percentiles of starts.
+func startTable(all []analyze.Start) *view.Table {
 	what, whats := "start", "starts"
 	if all[0].Restored != nil {
 		what, whats = "restoration", "restorations"
 	}
-	return rowsFor([]string{what, whats, "p50", "p95", "p99", "p50 × baseline", "p99 × baseline",
-		"peak memory"}, all, func(s analyze.Start) []string {
-		return []string{starred(s.Arm, s.Emulated), fmt.Sprint(s.N), percentileText("s", &s.P50), percentileText("s", s.P95),
-			percentileText("s", s.P99), percentileText("", s.P50Ratio), percentileText("", s.P99Ratio),
-			ofUnit("B", s.Memory.Mean)}
+	return tableFor(what, "Percentiles", []string{whats, "p50", "p95", "p99", "p50 × baseline", "p99 × baseline",
+		"peak memory"}, all, func(s analyze.Start) []view.Cell {
+		return []view.Cell{armCell(s.Arm, s.Emulated), count(s.N), percentile("s", &s.P50), percentile("s", s.P95),
+			percentile("s", s.P99), percentile("", s.P50Ratio), percentile("", s.P99Ratio), ofUnit("B", s.Memory.Mean)}
 	})
 }
 
-// endRows is the table of the percentiles of stops and removals.
-func endRows(all []analyze.Start) [][]string {
-	rows := [][]string{{"ends of guests", "until", "p50", "p95", "p99", "p50 × baseline", "p99 × baseline"}}
+// count is a number of things.
+func count(n int) view.Cell { return view.Number(fmt.Sprint(n), float64(n), "") }
+
+// endTable is the table of the percentiles of stops and removals.
+func endTable(all []analyze.Start) *view.Table {
+	t := tableFor[analyze.Start]("ends of guests", "Ends, percentiles", []string{"until", "p50", "p95", "p99",
+		"p50 × baseline", "p99 × baseline"}, nil, nil)
 	for _, s := range all {
 		for _, e := range []struct {
 			until string
 			analyze.Ending
 		}{{"stopped", s.Stop}, {"removed", s.Remove}} {
 			if e.Value > 0 {
-				rows = append(rows, []string{starred(s.Arm, s.Emulated), e.until, percentileText("s", &e.Percentile),
-					percentileText("s", e.P95), percentileText("s", e.P99), percentileText("", e.P50Ratio),
-					percentileText("", e.P99Ratio)})
+				t.Add(armCell(s.Arm, s.Emulated), view.Text(e.until), percentile("s", &e.Percentile), percentile("s", e.P95),
+					percentile("s", e.P99), percentile("", e.P50Ratio), percentile("", e.P99Ratio))
 			}
 		}
 	}
-	if len(rows) == 1 {
-		return nil
-	}
-	return rows
+	return t
 }
 
-// meanRows is the table of the means of their phases.
-func meanRows(all []analyze.Start) [][]string {
-	headings := []string{"phases", "mean"}
+// meanTable is the table of the means of their phases.
+func meanTable(all []analyze.Start) *view.Table {
+	heads := []string{"mean"}
 	for _, name := range model.StartPhases {
-		headings = append(headings, phaseNames[name])
+		heads = append(heads, phaseNames[name])
 	}
-	headings = append(headings, "clock ±", "tare's own", "CPU time", "cached", "host read")
-	return rowsFor(headings, all, func(s analyze.Start) []string {
+	heads = append(heads, "clock ±", "tare's own", "CPU time", "cached", "host read")
+	return tableFor("phases", "Phases, means", heads, all, func(s analyze.Start) []view.Cell {
 		means := map[string]float64{}
 		for _, p := range s.Phases {
 			means[p.Name] = p.Mean
 		}
-		row := []string{starred(s.Arm, s.Emulated), ofUnit("s", s.Mean)}
+		row := []view.Cell{armCell(s.Arm, s.Emulated), ofUnit("s", s.Mean)}
 		for _, name := range model.StartPhases {
 			row = append(row, ofUnit("s", means[name]))
 		}
-		return append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU),
-			when(s.Cached.N > 0, Digits(100*s.Cached.Mean, 3)+" %"), ofUnit("B", s.Read))
+		var cached view.Cell
+		if s.Cached.N > 0 {
+			cached = view.Number(Digits(100*s.Cached.Mean, 3)+" %", 100*s.Cached.Mean, "%")
+		}
+		return append(row, ofUnit("s", s.Error), ofUnit("s", s.Own), ofUnit("s", s.CPU), cached, ofUnit("B", s.Read))
 	})
 }
 
 // starred marks the name of an arm that is emulated.
 func starred(arm string, emulated bool) string { return arm + when(emulated, "*") }
 
-// phaseRows is the table of the percentiles of phases and of what was tare's own.
-func phaseRows(all []analyze.Start) (rows [][]string) {
-	add := func(s analyze.Start, phase string, p analyze.StartPercentiles) {
-		rows = append(rows, []string{starred(s.Arm, s.Emulated), phase, percentileText("s", &p.P50),
-			percentileText("s", p.P95), percentileText("s", p.P99)})
-	}
-	rows = append(rows, []string{"phases of single starts", "phase", "p50", "p95", "p99"})
+// phaseTable is the table of the percentiles of phases and of what was tare's own.
+func phaseTable(all []analyze.Start) *view.Table {
+	t := tableFor[analyze.Start]("phases of single starts", "Phases, percentiles", []string{"phase", "p50", "p95", "p99"},
+		nil, nil)
+	t.Detail = true
 	for _, s := range all {
+		add := func(phase string, p analyze.StartPercentiles) {
+			t.Add(armCell(s.Arm, s.Emulated), view.Text(phase), percentile("s", &p.P50), percentile("s", p.P95),
+				percentile("s", p.P99))
+		}
 		for _, p := range s.Phases {
-			add(s, phaseNames[p.Name], p.StartPercentiles)
+			add(phaseNames[p.Name], p.StartPercentiles)
 		}
 		if s.OwnAt != nil {
-			add(s, "tare's own", *s.OwnAt)
+			add("tare's own", *s.OwnAt)
 		}
 	}
-	return rows
+	return t
 }
 
-// restoreRows is the table of what saving guests took, and the first use of their memory after they were restored;
-// nil for guests that were not saved.
-func restoreRows(all []analyze.Start) [][]string {
-	return rowsFor([]string{"saved", "save", "and flushed", "size", "fresh start", "restoration × fresh",
-		"first touch", "second touch", "first × second"}, all, func(s analyze.Start) []string {
+// restoreTable is the table of what saving guests took, and the first use of their memory after they were restored;
+// empty for guests that were not saved.
+func restoreTable(all []analyze.Start) *view.Table {
+	return tableFor("saved", "Saved guests, medians", []string{"save", "and flushed", "size", "fresh start",
+		"restoration × fresh", "first touch", "second touch", "first × second"}, all, func(s analyze.Start) []view.Cell {
 		r := s.Restored
 		if r == nil {
 			return nil
 		}
-		return []string{starred(s.Arm, s.Emulated), percentileText("s", &r.Save), percentileText("s", &r.Flushed),
-			percentileText("B", &r.Size), percentileText("s", &r.Fresh), percentileText("", r.TimesFresh),
-			percentileText("s", &r.First), percentileText("s", &r.Second), percentileText("", r.TimesSecond)}
+		return []view.Cell{armCell(s.Arm, s.Emulated), percentile("s", &r.Save), percentile("s", &r.Flushed),
+			percentile("B", &r.Size), percentile("s", &r.Fresh), percentile("", r.TimesFresh), percentile("s", &r.First),
+			percentile("s", &r.Second), percentile("", r.TimesSecond)}
 	})
 }
 
-// ofUnit is a value with its unit, in three digits; "" for 0.
-func ofUnit(unit string, v float64) string { return when(v != 0, InUnit(unit, v, 3)) }
+// ofUnit is a value with its unit, in three digits; empty for 0.
+func ofUnit(unit string, v float64) view.Cell {
+	if v == 0 {
+		return view.Cell{}
+	}
+	return view.Number(InUnit(unit, v, 3), v, unit)
+}
 
-// percentileText is a percentile with its interval, if it has one; a ratio has no unit.
-func percentileText(unit string, p *analyze.Percentile) string {
+// percentile is a percentile with its interval, if it has one; a ratio has no unit.
+func percentile(unit string, p *analyze.Percentile) view.Cell {
 	if p == nil {
-		return ""
+		return view.Cell{}
 	}
-	if unit == "" {
-		return fmt.Sprintf("%s× (%s)", Digits(p.Value, 3), span(p.Low, p.High))
+	if unit != "" {
+		return scaledPercentile(ScaleFor(unit, p.Value), p, unit)
 	}
-	sc := ScaleFor(unit, p.Value)
-	if p.High == 0 {
-		return sc.With(p.Value)
+	return view.Cell{Text: fmt.Sprintf("%s× (%s)", Digits(p.Value, 3), span(p.Low, p.High)),
+		Figure: &view.Figure{Value: p.Value, Low: p.Low, High: p.High}}
+}
+
+// scaledPercentile is a percentile in a unit, with its interval if it has one.
+func scaledPercentile(sc Scale, p *analyze.Percentile, unit string) view.Cell {
+	if p == nil {
+		return view.Cell{}
 	}
-	return fmt.Sprintf("%s (%s … %s)", sc.With(p.Value), sc.Figure(p.Low), sc.Figure(p.High))
+	c := view.Cell{Text: sc.With(p.Value), Figure: &view.Figure{Value: p.Value, Low: p.Low, High: p.High, Unit: unit}}
+	if p.High != 0 {
+		c.Text += fmt.Sprintf(" (%s … %s)", sc.Figure(p.Low), sc.Figure(p.High))
+	}
+	return c
 }
 
 // startLegend explains the tables of starts.
@@ -171,5 +199,5 @@ func startLegend(res *analyze.Result) string {
 		"clock ±: error of what the guest's own clock says",
 		"tare's own: time to put the process into its control groups, not part of the start",
 		"cached: share of "+cached+" in the page cache at the request",
-		"host read: what the whole host read from disks meanwhile"), "; ") + "."
+		"host read: what the whole host read from disks meanwhile"), "; ")
 }

@@ -22,12 +22,12 @@ func TestPhaseRows(t *testing.T) {
 		{Workload: "restore", Arm: "gvisor"},
 	}}
 	want := [][]string{
-		{"phases of single starts", "phase", "p50", "p95", "p99"},
+		{"", "phase", "p50", "p95", "p99"},
 		{"lxc", "setup", "2.000 ms (1.000 … 4.000)", "", ""},
 		{"lxc", "program", "1.000 ms (0.5000 … 2.000)", "", ""},
 		{"lxc", "tare's own", "4.000 ms (2.000 … 8.000)", "8.000 ms (6.000 … 9.000)", ""},
 	}
-	if rows := phaseRows(res.Starts[:1]); !slices.EqualFunc(rows, want, slices.Equal) {
+	if rows := texts(phaseTable(res.Starts[:1])); !slices.EqualFunc(rows, want, slices.Equal) {
 		t.Errorf("%q", rows)
 	}
 	names := figureNames(res.Starts[0])
@@ -58,16 +58,16 @@ func TestEndRows(t *testing.T) {
 		{Workload: "start", Arm: "other"},
 	}
 	want := [][]string{
-		{"ends of guests", "until", "p50", "p95", "p99", "p50 × baseline", "p99 × baseline"},
+		{"", "until", "p50", "p95", "p99", "p50 × baseline", "p99 × baseline"},
 		{"lxc", "stopped", "20.00 ms (10.00 … 40.00)", "", "", "", ""},
 		{"lxc", "removed", "40.00 ms (20.00 … 80.00)", "80.00 ms (40.00 … 160.0)", "", "3.00× (1.50 … 6.00)", ""},
 		{"qemu-tcg*", "removed", "40.00 ms (20.00 … 80.00)", "80.00 ms (40.00 … 160.0)", "", "3.00× (1.50 … 6.00)", ""},
 	}
-	if rows := endRows(all); !slices.EqualFunc(rows, want, slices.Equal) {
+	if rows := texts(endTable(all)); !slices.EqualFunc(rows, want, slices.Equal) {
 		t.Errorf("%q", rows)
 	}
-	if rows := endRows(all[2:]); rows != nil {
-		t.Errorf("ends that are not known: %q", rows)
+	if rows := endTable(all[2:]).Rows; rows != nil {
+		t.Errorf("ends that are not known: %v", rows)
 	}
 	names := figureNames(all[0])
 	if want := []string{"stop-p50", "remove-p50", "remove-p95", "remove-p50-ratio"}; !slices.Equal(names, want) {

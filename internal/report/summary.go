@@ -8,6 +8,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // Summary is what a run knows about one system, in one sentence.
@@ -19,7 +20,7 @@ type Summary struct {
 
 // SummaryLead introduces the sentences of Summaries.
 func SummaryLead(res *analyze.Result) string {
-	return fmt.Sprintf("What is known, costs against %s (%.4g %% intervals; none: within ±%.3g %%):", Clean(res.Baseline),
+	return fmt.Sprintf("What is known, costs against %s (%.4g %% intervals; none: within ±%.3g %%):", view.Clean(res.Baseline),
 		100*(1-res.Alpha), 100*res.Delta)
 }
 
@@ -30,18 +31,18 @@ func Summaries(res *analyze.Result) (out []Summary) {
 		return nil
 	}
 	if text := known(summaryFacts(res, res.Baseline)...); text != "" {
-		out = append(out, Summary{Arm: Clean(res.Baseline), Text: text})
+		out = append(out, Summary{Arm: view.Clean(res.Baseline), Text: text})
 	}
 	for _, a := range OrderedAnswers(res.Answers) {
 		parts := append([]string{summaryCosts(res, a)}, summaryFacts(res, a.Arm)...)
-		out = append(out, Summary{Clean(a.Arm), a.Emulated, known(parts...)})
+		out = append(out, Summary{view.Clean(a.Arm), a.Emulated, known(parts...)})
 	}
 	return out
 }
 
 // known joins the parts of a sentence that are not empty.
 func known(parts ...string) string {
-	return Clean(strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; "))
+	return view.Clean(strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; "))
 }
 
 // summaryCosts has the costs in CPU time first, as far as duets know them.
@@ -75,7 +76,7 @@ func shortCost(res *analyze.Result, a analyze.Answer, workloads int) string {
 		if more := len(claims) - maxNamed; more > 0 {
 			said = append(said, fmt.Sprintf("less on %d more", more))
 		}
-		parts = append(parts, And(said))
+		parts = append(parts, view.And(said))
 	}
 	if n := len(a.None); n > 0 {
 		parts = append(parts, "none on "+nameOf(a.None[0], n))
@@ -154,7 +155,7 @@ func shortAttacks(res *analyze.Result, arm string) string {
 	var parts []string
 	say := func(of []string, one, more string) {
 		if of != nil {
-			parts = append(parts, plural(len(of), "limit")+" on "+And(of)+" "+when(len(of) == 1, one)+when(len(of) > 1, more))
+			parts = append(parts, plural(len(of), "limit")+" on "+view.And(of)+" "+when(len(of) == 1, one)+when(len(of) > 1, more))
 		}
 	}
 	say(on[model.HeldNo], "does not hold", "do not hold")
@@ -165,7 +166,7 @@ func shortAttacks(res *analyze.Result, arm string) string {
 	}
 	say(on[model.HeldUnknown], "not reached", "not reached")
 	if lost != nil {
-		parts = append(parts, "the guest beside did not finish during attacks on "+And(lost))
+		parts = append(parts, "the guest beside did not finish during attacks on "+view.And(lost))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -189,7 +190,7 @@ func shortExcess(res *analyze.Result, arm string) string {
 			widest = cell
 		}
 	}
-	native := "× " + Clean(res.Baseline)
+	native := "× " + view.Clean(res.Baseline)
 	switch {
 	case worst != nil:
 		return "beside " + worst.Scenario + " " + Digits(worst.Excess.Ratio, 3) + native

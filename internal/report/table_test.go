@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -49,10 +50,26 @@ func tableOf(t *testing.T, res *analyze.Result, ctx Context) string {
 	return b.String()
 }
 
+// texts are the headings and the cells of a table, with their marks.
+func texts(t *view.Table) [][]string {
+	rows := [][]string{{}}
+	for _, c := range t.Columns {
+		rows[0] = append(rows[0], c.Head)
+	}
+	for _, r := range t.Rows {
+		var cells []string
+		for _, c := range r.Cells {
+			cells = append(cells, c.Line())
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
 func fits(t *testing.T, text string, columns int) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		if width(strings.TrimSuffix(line, "\n")) > columns {
+		if view.Width(strings.TrimSuffix(line, "\n")) > columns {
 			t.Errorf("wider than %d columns: %q", columns, line)
 		}
 	}

@@ -5,17 +5,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // TrialTitle names a trial, its number first. Blocks and guests count from one.
 func TrialTitle(t *store.Trial) string {
-	return fmt.Sprintf("trial %d: %s on %s, block %d", t.Attempt, Clean(t.Workload), Clean(t.Arm), t.Block+1) +
+	return fmt.Sprintf("trial %d: %s on %s, block %d", t.Attempt, view.Clean(t.Workload), view.Clean(t.Arm), t.Block+1) +
 		when(t.Member > 0, fmt.Sprintf(", guest %d", t.Member+1)) +
-		when(t.Role != model.Working, ", neighbour: "+Clean(string(t.Role)))
+		when(t.Role != model.Working, ", neighbour: "+view.Clean(string(t.Role)))
 }
 
 // Transcript is one trial for people to read: its values, its commands, how they
@@ -25,13 +25,13 @@ func TrialTitle(t *store.Trial) string {
 func Transcript(t *store.Trial, stdout, stderr [][]byte, most int) string {
 	var b strings.Builder
 	if t.Error != "" {
-		fmt.Fprintf(&b, "%s\n", Visible(t.Error))
+		fmt.Fprintf(&b, "%s\n", view.Visible(t.Error))
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Metrics)) {
-		fmt.Fprintf(&b, "%s = %.10g\n", Visible(name), t.Metrics[name])
+		fmt.Fprintf(&b, "%s = %.10g\n", view.Visible(name), t.Metrics[name])
 	}
 	for i, s := range t.Steps {
-		fmt.Fprintf(&b, "\n%s:\n$ %s\n", Visible(s.Name), Visible(CommandLine(s.Argv)))
+		fmt.Fprintf(&b, "\n%s:\n$ %s\n", view.Visible(s.Name), view.Visible(CommandLine(s.Argv)))
 		seconds := float64(s.HostEndNS-s.HostStartNS) / 1e9
 		fmt.Fprintf(&b, "exit status %d%s%s%s\n", s.ExitCode, when(s.Signal != 0, fmt.Sprintf(", signal %d", s.Signal)),
 			when(s.TimedOut, ", timed out"), when(s.Timed && seconds > 0, ", timed: "+InUnit("s", seconds, 4)))
@@ -55,10 +55,10 @@ func stream(b *strings.Builder, what string, written int64, kept []byte, most in
 	}
 	fmt.Fprintf(b, "%s, %d bytes%s:\n", what, written,
 		when(int64(len(kept)) < written, fmt.Sprintf(", of which %d were kept", len(kept))))
-	text := Visible(string(kept))
+	text := view.Visible(string(kept))
 	if most > 0 && len(kept) > most {
-		text = Visible(string(kept[:most*3/4])) + fmt.Sprintf("\n… %d bytes left out …\n", len(kept)-most) +
-			Visible(string(kept[len(kept)-most/4:]))
+		text = view.Visible(string(kept[:most*3/4])) + fmt.Sprintf("\n… %d bytes left out …\n", len(kept)-most) +
+			view.Visible(string(kept[len(kept)-most/4:]))
 	}
 	b.WriteString(text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -77,24 +77,3 @@ func CommandLine(argv []string) string {
 	}
 	return strings.Join(quoted, " ")
 }
-
-// Visible replaces control characters by their symbols, but for new lines and tabs.
-func Visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < 0x20:
-			return '␀' + r
-		case r == 0x7f:
-			return '␡'
-		case Unseen(r):
-			return '�'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "�"))
-}
-
-// Unseen reports whether r is invisible but changes the direction of the text after
-// it, or controls a terminal: text from guests may contain any.
-func Unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -25,14 +24,6 @@ func TestSize(t *testing.T) {
 		}
 	}
 	if got := Size(store.Size{Size: 2, Unit: "pieces"}); got != "2 pieces" {
-		t.Error(got)
-	}
-}
-
-// TestEmptyColumns: tables of a workload have no columns without a text.
-func TestEmptyColumns(t *testing.T) {
-	g := Grid{Rows: [][]string{{"start", "p50", "p95", "peak"}, {"lxc", "1 s", "", ""}, {"runc", "", "", "2 MiB"}}}
-	if got := fmt.Sprint(g.Headings(), g.Body()); got != "[p50 peak] [[lxc 1 s ] [runc  2 MiB]]" {
 		t.Error(got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tare-bench/tare/internal/report/page/pagetest"
+	"github.com/tare-bench/tare/internal/view/pagetest"
 )
 
 // TestInBrowser opens every kind of served page as readers do, and checks it with

@@ -16,6 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // listJS shows summaries as they become available.
@@ -128,7 +129,7 @@ func (sum *summary) read(run *store.Run) error {
 
 // clip cuts text from a file to what fits into a row.
 func clip(text string) string {
-	runes := []rune(strings.Join(strings.Fields(report.Visible(text)), " "))
+	runes := []rune(strings.Join(strings.Fields(view.Visible(text)), " "))
 	if len(runes) <= maxText {
 		return string(runes)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/report/page"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 //go:embed list.html
@@ -29,7 +30,7 @@ var pages = template.Must(template.New("list").Parse(listHTML))
 
 // policy is that of the pages of this package: their style, and the list's script,
 // which fetches the list again from this server.
-var policy = "default-src 'none'; style-src " + page.Hash(listCSS) + "; script-src " + page.Hash(listJS) +
+var policy = "default-src 'none'; style-src " + view.Hash(listCSS) + "; script-src " + view.Hash(listJS) +
 	"; connect-src 'self'; base-uri 'none'; form-action 'self'"
 
 // cached is the page of one version of a file.
@@ -168,7 +169,7 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	w.Write(report.PlainJSON(text)) // the reader may be gone
+	w.Write(view.PlainJSON(text)) // the reader may be gone
 }
 
 // maxCompared is how many runs are compared at once.

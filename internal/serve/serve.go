@@ -26,8 +26,8 @@ import (
 	"time"
 
 	"github.com/tare-bench/tare/internal/fault"
-	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // Options say how a folder is served.
@@ -283,5 +283,5 @@ func fail(w http.ResponseWriter, err error) {
 	case fault.KindOf(err) == fault.Campaign:
 		status = http.StatusUnprocessableEntity
 	}
-	http.Error(w, report.Visible(err.Error()), status)
+	http.Error(w, view.Visible(err.Error()), status)
 }

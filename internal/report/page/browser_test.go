@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/tare-bench/tare/internal/plan"
-	"github.com/tare-bench/tare/internal/report/page/pagetest"
+	"github.com/tare-bench/tare/internal/view/pagetest"
 )
 
 // TestInBrowser opens pages as readers do: light and dark, wide and on a phone.
@@ -32,21 +32,14 @@ func TestInBrowser(t *testing.T) {
 		pages["huge"] = hugePage(t)
 	}
 	for name, html := range pages {
-		b.Check(t, ctx, name, saved(t, html), pagetest.Views...)
+		b.Check(t, ctx, name, pagetest.Saved(t, html), pagetest.Views...)
 	}
-}
-
-// saved is the address of a file with a page.
-func saved(t *testing.T, html string) string {
-	file := filepath.Join(t.TempDir(), "page.html")
-	must(t, os.WriteFile(file, []byte(html), 0o644))
-	return "file://" + file
 }
 
 // TestWithKeyboard goes through a page with the Tab key, sorts, and filters.
 func TestWithKeyboard(t *testing.T) {
 	ctx := pagetest.Browser(t)
-	url := saved(t, render(t, synth{blocks: 6, lacking: true}))
+	url := pagetest.Saved(t, render(t, synth{blocks: 6, lacking: true}))
 	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(1200, 900), chromedp.Navigate(url),
 		chromedp.KeyEvent(kb.Tab)))
 	if first := pagetest.Value[string](t, ctx, `document.activeElement.textContent`); first != "Skip to the answer" {
@@ -95,7 +88,7 @@ func TestUnpack(t *testing.T) {
 	ctx := pagetest.Browser(t)
 	s := finished()
 	s.says = evil
-	url := saved(t, render(t, s))
+	url := pagetest.Saved(t, render(t, s))
 	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 900), chromedp.Navigate(url),
 		chromedp.SendKeys(chromedp.ID("filter"), "native-control")))
 	pagetest.Value[bool](t, ctx, `document.querySelector("#packed button").focus(), true`)
@@ -118,7 +111,7 @@ func TestUnpack(t *testing.T) {
 // TestPrints: a page can be printed, and all of its chapters are on paper.
 func TestPrints(t *testing.T) {
 	ctx := pagetest.Browser(t)
-	url := saved(t, render(t, finished()))
+	url := pagetest.Saved(t, render(t, finished()))
 	must(t, chromedp.Do(ctx, chromedp.Navigate(url)))
 	pdf, err := chromedp.Run(ctx, chromedp.PrintToPDF(chromedp.PDFPrintBackground()))
 	must(t, err)

@@ -21,8 +21,10 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/report/reporttest"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view/pagetest"
 )
 
 // evil is text from a guest that tries to break out of wherever it is inserted.
@@ -45,8 +47,8 @@ func written(t testing.TB, r *store.Run, res *analyze.Result, o Options) string 
 func finished() synth { return synth{blocks: 12, ended: string(plan.ReasonBlocks)} }
 
 func TestAnswer(t *testing.T) {
-	text := plain(render(t, finished()))
-	says(t, text,
+	text := pagetest.Plain(render(t, finished()))
+	pagetest.Says(t, text,
 		"kvm Costs 9", "on sysbench-cpu; gains 28",
 		"lxc At most 0",
 		"qemu-tcg* Emulated: its times say nothing about real hardware.",
@@ -89,8 +91,8 @@ func renderCases(t testing.TB) string {
 
 // TestCases: the page uses the same words as the terminal for every kind of result.
 func TestCases(t *testing.T) {
-	text := plain(renderCases(t))
-	says(t, text,
+	text := pagetest.Plain(renderCases(t))
+	pagetest.Says(t, text,
 		"lxc CPU +1.7 % on openssl-enc; time +3.1 % on stress-ng-exec, none on openssl-enc, at most +7.6 % on dd-write, not "+
 			"known on 2; limits on memory and processes hold; beside disk 1.82× native.",
 		"Overhead against native with its interval", "Diamonds: CPU time, in duets.",
@@ -110,7 +112,7 @@ func TestCases(t *testing.T) {
 		"native 2 of 360 (0.56 %) 1.8× 24.20",
 		"A trial is slow if it is over 1.50 times slower than the median", "No A/A pairs, so no cost or gain is claimed.",
 		"9 more like these", "First trial of a group, openssl-enc +5.2 % (+3.3 … +7.1 %)",
-		"First trial after a thaw, lxc +2.1 %", "2 more metrics of openssl-enc", "dd-write 1. runc !; 2. native, lxc (tied)",
+		"First trial after a thaw, lxc +2.1 %", "More metrics of openssl-enc", "dd-write 1. runc !; 2. native, lxc (tied)",
 	)
 	answer, last := strings.LastIndex(text, "lxc CPU time: costs"), strings.LastIndex(text, "qemu-tcg* Emulated")
 	if answer > last {
@@ -133,7 +135,7 @@ func TestNoResults(t *testing.T) {
 	if a, b := strings.Count(without, "<circle"), strings.Count(with, "<circle"); a != b {
 		t.Errorf("%d dots without, %d with trials that are no results", a, b)
 	}
-	if text := plain(with); !strings.Contains(text, "360, 120 discarded, 120 repeat") {
+	if text := pagetest.Plain(with); !strings.Contains(text, "360, 120 discarded, 120 repeat") {
 		t.Error("the page does not say how many are no results")
 	}
 	text := string(unpacked(t, with, `data-trials="([^"]*)"`))
@@ -146,16 +148,16 @@ func TestNoResults(t *testing.T) {
 // TestCompany: the page says how other guests slow down each system's guests, and
 // ranks the systems.
 func TestCompany(t *testing.T) {
-	text := plain(render(t, synth{blocks: 12, several: true, bulk: true, ended: string(plan.ReasonBlocks)}))
-	says(t, text,
+	text := pagetest.Plain(render(t, synth{blocks: 12, several: true, bulk: true, ended: string(plan.ReasonBlocks)}))
+	pagetest.Says(t, text,
 		"How it isolates", "The same beside other guests, each system against its baseline there",
 		"What systems cost beside other guests",
 		"kvm Slowed down more than native: 1.0", "takes 2.2",
 		"in fit-8, where native takes 2.00 times as long; the slowdown is smaller in 5 more cases.",
 		"qemu-tcg* Emulated: nothing is claimed.", "kvm@fit-8 8 2.2",
-		"density: 2 guests of kvm fit with a slowdown of at most 1.5×; 8 do not: 2.2", "native@noisy 1 + cpu, fork 1.5",
+		"Density: 2 guests of kvm fit with a slowdown of at most 1.5×; 8 do not: 2.2", "native@noisy 1 + cpu, fork 1.5",
 		"Each guest", "guests at once",
-		"cap: flavor quarter of native@mixed takes 4.10× as long as small",
+		"Cap: flavor quarter of native@mixed takes 4.10× as long as small",
 		"Slowdown of sysbench-cpu by the number of guests",
 		"By isolation: how much slower than alone", "dd-write in fit-8 1. ",
 		"By memory: what an idle guest takes from the host 1. native, lxc (tied); 3. kvm; 4. qemu-tcg",
@@ -169,13 +171,9 @@ func TestCompany(t *testing.T) {
 // TestOverviewIsOfOne: costs beside other guests are apart from costs alone.
 func TestOverviewIsOfOne(t *testing.T) {
 	res := analyzed(t, synth{blocks: 3, several: true, bulk: true}.write(t))
-	alone, several := matrixOf(res, nil, false), matrixOf(res, nil, true)
-	if len(alone.Columns) != 3 || len(several.Columns) != 12 || len(alone.Rows) != 2 || len(several.Rows[1].Cells) != 12 {
-		t.Errorf("alone %d × %d, beside others %d × %d", len(alone.Rows), len(alone.Columns), len(several.Rows),
-			len(several.Columns))
-	}
-	if m, _ := metric(res, "sysbench-cpu", "time", func(string) bool { return true }); len(m.Noise) != 5 {
-		t.Errorf("the noise of 5 scenarios: %q", m.Noise)
+	alone, several := report.Overview(res, nil, false), report.Overview(res, nil, true)
+	if len(alone.Rows) != 2*3 || len(several.Rows) != 2*12 {
+		t.Errorf("%d costs alone, %d beside others", len(alone.Rows), len(several.Rows))
 	}
 }
 
@@ -192,23 +190,6 @@ func TestTitles(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("the titles are %q, want %q", got, want)
 	}
-}
-
-// says checks that a page says all of this.
-func says(t *testing.T, text string, wants ...string) {
-	t.Helper()
-	for _, want := range wants {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
-}
-
-// plain is the text of a page, more or less as a reader sees it.
-func plain(page string) string {
-	page = regexp.MustCompile(`(?s)<(style|script).*?</(style|script)>`).ReplaceAllString(page, "")
-	page = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " ")
-	return strings.Join(strings.Fields(html.UnescapeString(page)), " ")
 }
 
 // TestSelfContained: the page loads nothing, and its policy forbids it to. Links to the
@@ -291,18 +272,18 @@ func TestEveryTrial(t *testing.T) {
 			t.Errorf("trial %d is not there, or twice", n+1)
 		}
 	}
-	if !strings.Contains(plain(page), "The page’s script shows 110 more. tare show example.tare --trial NUMBER prints "+
+	if !strings.Contains(pagetest.Plain(page), "The page’s script shows 110 more. tare show example.tare --trial NUMBER prints "+
 		"any trial in full.") {
 		t.Error("the page does not say how to see the others")
 	}
 }
 
 func TestEmptyAndInterrupted(t *testing.T) {
-	empty := plain(render(t, synth{}))
-	says(t, empty, "No trial has a result yet", "Nothing yet", "not finished", "None yet.")
+	empty := pagetest.Plain(render(t, synth{}))
+	pagetest.Says(t, empty, "No trial has a result yet", "Nothing yet", "not finished", "None yet.")
 	s := synth{blocks: 6, lacking: true}
-	text := plain(render(t, s))
-	says(t, text, "This run is not finished: it was killed or is still running", "1 interrupted",
+	text := pagetest.Plain(render(t, s))
+	pagetest.Says(t, text, "This run is not finished: it was killed or is still running", "1 interrupted",
 		"Input/output error", "INFO: task blocked")
 }
 
@@ -347,34 +328,19 @@ func TestSamePage(t *testing.T) {
 	}
 }
 
-func TestTicks(t *testing.T) {
-	for _, a := range []axis{{low: -0.02, high: 0.02}, {low: -0.4, high: 0.4}, {low: -0.1, high: 2.4}, {low: -1, high: 5},
-		{low: -20, high: 300}} {
-		ticks := a.ticks()
-		if len(ticks) < 2 || len(ticks) > 12 {
-			t.Errorf("%d ticks from %v to %v", len(ticks), a.low, a.high)
-		}
-		for _, k := range ticks {
-			if k.ln < a.low || k.ln > a.high || strings.Contains(k.label, "-0 ") {
-				t.Errorf("tick %+v of %v … %v", k, a.low, a.high)
-			}
-		}
-	}
-}
-
 // TestNothingToCompare: a run of one system says so, and one block draws no intervals.
 func TestNothingToCompare(t *testing.T) {
 	one := render(t, synth{blocks: 1, single: true})
-	if !strings.Contains(plain(one), "Nothing: the run has no other system that native could be compared with.") {
+	if !strings.Contains(pagetest.Plain(one), "Nothing: the run has no other system that native could be compared with.") {
 		t.Error("the page does not say that there is nothing to compare")
 	}
 	one += render(t, synth{blocks: 1})
-	for _, unwanted := range []string{">Interval<", "Overhead <svg", "by up to 0 %"} {
+	for _, unwanted := range []string{">interval<", "Overhead with its interval, and host", "by up to 0 %"} {
 		if strings.Contains(one, unwanted) {
 			t.Errorf("a page of one block has %s", unwanted)
 		}
 	}
-	if !strings.Contains(render(t, synth{blocks: 6}), "Overhead <svg") {
+	if !strings.Contains(render(t, synth{blocks: 6}), "Overhead with its interval, and host") {
 		t.Error("a page of six blocks draws no intervals")
 	}
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/view"
 )
 
 // rankingView is one order of systems, as far as the intervals allow.
@@ -28,7 +29,7 @@ func rankingsOf(res *analyze.Result, d *data) (v rankings) {
 	}
 	r, unknown := analyze.RankMemory(res.Memory)
 	if len(r.Places) > 1 || len(r.Places) == 1 && len(r.Places[0].Arms) > 1 {
-		v.Memory, v.Unknown = report.RankingText(res, r), joinAnd(unknown)
+		v.Memory, v.Unknown = report.RankingText(res, r), view.And(unknown)
 	}
 	return v
 }

@@ -34,7 +34,7 @@ type rawTrial struct {
 // raw fills in the trials that are shown one by one: those that failed and the first
 // of each arm and workload as text; the others packed, as far as there is room, for
 // the script to unpack.
-func (v *view) raw(d *data, output func(int64) (stdout, stderr [][]byte, err error)) error {
+func (v *pageView) raw(d *data, output func(int64) (stdout, stderr [][]byte, err error)) error {
 	entry := func(t *store.Trial, with bool) (rt rawTrial, err error) {
 		var stdout, stderr [][]byte
 		if with {

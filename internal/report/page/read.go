@@ -6,15 +6,8 @@ import (
 
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/view"
 )
-
-// point is what a dot shows of a trial.
-type point struct {
-	at    int32 // place in the order of the run
-	block int32
-	trial int64 // its number
-	value float64
-}
 
 // key names one arm on one workload.
 type key struct{ workload, arm string }
@@ -22,8 +15,8 @@ type key struct{ workload, arm string }
 // strip is every trial of one arm on one workload, in the order of the run.
 type strip struct {
 	key
-	points []point // values of the primary metric
-	lost   []point // trials without a value: failed, void, interrupted
+	points []view.Trial // values of the primary metric
+	lost   []view.Trial // trials without a value: failed, void, interrupted
 }
 
 // data is what the page needs of the trials.
@@ -102,13 +95,13 @@ func (d *data) show(t *store.Trial, metric string) bool {
 		s = &strip{key: k}
 		d.strips[k] = s
 	}
-	p := point{int32(d.trials), int32(t.Block), t.Attempt, 0}
+	p := view.Trial{At: int32(d.trials), Block: int32(t.Block), Number: t.Attempt}
 	d.trials++
 	d.count[t.Status]++
 	v, ok := t.Metrics[metric]
 	switch {
 	case t.Status == store.Done && ok:
-		p.value = v
+		p.Value = v
 		s.points = append(s.points, p)
 		if len(s.points) == 1 {
 			d.first = append(d.first, t)

@@ -7,9 +7,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -175,6 +177,30 @@ func (b *Trouble) Check(t *testing.T, ctx context.Context, name, url string, vie
 			}
 		})
 	}
+}
+
+// Says checks that a page says all of this.
+func Says(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+// Plain is the text of a page, more or less as a reader sees it.
+func Plain(page string) string {
+	page = regexp.MustCompile(`(?s)<(style|script).*?</(style|script)>`).ReplaceAllString(page, "")
+	page = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " ")
+	return strings.Join(strings.Fields(html.UnescapeString(page)), " ")
+}
+
+// Saved is the address of a file with a page.
+func Saved(t *testing.T, html string) string {
+	file := filepath.Join(t.TempDir(), "page.html")
+	must(t, os.WriteFile(file, []byte(html), 0o644))
+	return "file://" + file
 }
 
 func must(t testing.TB, err error) {

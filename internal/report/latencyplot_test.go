@@ -1,4 +1,4 @@
-package page
+package report
 
 import (
 	"encoding/xml"
@@ -11,7 +11,7 @@ import (
 
 // TestLatencyView: a curve for each arm that is alone, none for a control, and others beside other guests.
 func TestLatencyView(t *testing.T) {
-	res := &analyze.Result{Baseline: "native"}
+	res := &analyze.Result{Baseline: "native", Arms: []analyze.ArmResult{{Arm: "native", Scenario: "solo", Workload: "web"}}}
 	for _, arm := range []string{"native", "native-control", "<lxc>", "native@noisy", "<lxc>@noisy"} {
 		_, scenario, shared := strings.Cut(arm, "@")
 		if !shared {
@@ -31,11 +31,12 @@ func TestLatencyView(t *testing.T) {
 			Comparison: analyze.Comparison{Workload: "web", Arm: arm, Baseline: baseline, Family: family,
 				Control: arm == "native-control", N: 8, Estimate: claim.Between(1, 0.9, 1.1)}})
 	}
-	v := latencies(res, "w0", "web", "solo")
-	if v == nil || len(v.Rows) != 2 || len(v.BesideRows) != 2 {
-		t.Fatalf("%+v", v)
+	alone, beside := latencies(res, "web")
+	if len(alone.Rows) != 2 || len(beside.Rows) != 2 {
+		t.Fatalf("%+v, %+v", alone, beside)
 	}
-	for html, where := range map[string]string{string(v.Curve): "alone", string(v.Beside): "beside others"} {
+	for where, of := range map[string]bool{"alone": true, "beside others": false} {
+		html := string(latencyPlot(res, "l", "web", of).SVG())
 		if n := strings.Count(html, `class="curve`); n != 2 || strings.Contains(html, "control") || strings.Contains(html,
 			"<lxc") {
 			t.Errorf("%s: %d curves in %s", where, n, html)
@@ -49,7 +50,7 @@ func TestLatencyView(t *testing.T) {
 			}
 		}
 	}
-	if v := latencies(res, "w1", "other", "solo"); v != nil {
-		t.Errorf("of a workload without latencies: %+v", v)
+	if alone, _ := latencies(res, "other"); len(alone.Rows) > 0 || latencyPlot(res, "l", "other", true) != nil {
+		t.Errorf("of a workload without latencies: %+v", alone)
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package view
 
 import (
 	"encoding/json"
@@ -9,7 +9,9 @@ import (
 func TestPlainJSON(t *testing.T) {
 	const text = "a\x7f\u0085\u009b31m\u202e\x1b\n\tä"
 	encoded, err := json.Marshal(map[string]string{"text": text, "bad": "x\xffy"})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	plain := PlainJSON(encoded)
 	if strings.ContainsFunc(string(plain), Unseen) {
 		t.Errorf("%q", plain)
@@ -29,7 +31,7 @@ func TestCells(t *testing.T) {
 		"": "", "lxc": "lxc", "=1+1": "'=1+1", "+1": "'+1", "-x": "'-x", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1",
 		"\r=1": "␍=1", "a\x1b[2J": "a␛[2J", "two\nlines": "two\nlines",
 	} {
-		if got := cell(text); got != want {
+		if got := CSVCell(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

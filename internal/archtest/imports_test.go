@@ -87,7 +87,8 @@ var rooms = []struct {
 	{"fleet/collect", []string{"files", "image"}, "a collector moves run files and images; it does not know what runs"},
 	{"fleet/durable", []string{"files", "fleet", "fleet/collect", "store"},
 		"durable takes a campaign to machines and its run files back; it never imports system, nor run"},
-	{"serve", []string{"analyze", "dataset", "store", "compare", "report", "report/page", "campaign", "plan", "host", "view"},
+	{"serve", []string{"analyze", "dataset", "store", "compare", "report", "report/page", "campaign", "plan",
+		"host", "view"},
 		"a server reads runs and changes none: it never imports system, nor run"},
 
 	// What run is based on.

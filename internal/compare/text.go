@@ -31,8 +31,15 @@ func (ch Change) cells(all bool) []view.Cell {
 			cell.Figure.Low, cell.Figure.High = 100*(ch.CILow-1), 100*(ch.CIHigh-1)
 		}
 	}
-	return []view.Cell{view.Text(workload), view.Text(ch.Arm), value(ch.Before), value(ch.After), cell, view.Text(interval),
-		{Text: ch.words(), Class: classes[ch.Verdict]}}
+	return []view.Cell{
+		view.Text(workload),
+		view.Text(ch.Arm),
+		value(ch.Before),
+		value(ch.After),
+		cell,
+		view.Text(interval),
+		{Text: ch.words(), Class: classes[ch.Verdict]},
+	}
 }
 
 // Words are the change and its interval; "" if there is none.

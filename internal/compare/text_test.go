@@ -25,7 +25,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"c.tare against a.tare\n\nNot the same on both sides:\n  kernel: 6.1 → 6.5\n\n" +
+		"c.tare against a.tare\n\nNot the same on both sides:\n- kernel: 6.1 → 6.5\n\n" +
 			"Nothing shows that these runs differ. 2 are the same within ±2 %.\n",
 		"These runs differ in 1 of 2 overheads: 1 costs more than before. 1 is the same within ±2 %.\n",
 		"these runs differ: costs more", "This holds for these runs", "The machine itself: ",

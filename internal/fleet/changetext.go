@@ -66,8 +66,13 @@ func (g *GroupChange) section(c *Comparison, id string) *view.Section {
 			}
 			if len(ch.Machines) > 0 {
 				title := ch.Arm + " on " + ch.Title()
-				plot := forest(fmt.Sprintf("%s-f%d", id, len(plots.Parts)), "Change of "+title+", by machine", ch.Machines, ch.Change,
-					c.Delta)
+				plot := forest(
+					fmt.Sprintf("%s-f%d", id, len(plots.Parts)),
+					"Change of "+title+", by machine",
+					ch.Machines,
+					ch.Change,
+					c.Delta,
+				)
 				plot.Caption = title
 				plots.Add(plot)
 			}
@@ -234,7 +239,15 @@ func (ch Change) cells(c *Comparison) []view.Cell {
 		cells[2].Text = fmt.Sprintf("%d, %d", ch.NBefore, ch.NAfter)
 	}
 	if ch.Before > 0 {
-		cells[3], cells[4] = view.Number(report.Cost(ch.Before), ch.Before, ""), view.Number(report.Cost(ch.After), ch.After, "")
+		cells[3], cells[4] = view.Number(
+			report.Cost(ch.Before),
+			ch.Before,
+			"",
+		), view.Number(
+			report.Cost(ch.After),
+			ch.After,
+			"",
+		)
 	}
 	p := ch.Change
 	if p == nil {

@@ -73,14 +73,17 @@ func (r *Result) legend() string {
 }
 
 func (g *Group) section(r *Result, id string) *view.Section {
-	s := &view.Section{ID: id, Title: g.Name, Lead: g.Name + ": " + Count(len(g.Machines), "machine")}
+	s := &view.Section{ID: id, Title: g.Name, Lead: g.Name + ": " + Count(len(g.Machines), "machine"),
+		About: Count(len(g.Machines), "machine") + "."}
 	warn(s, g.Warnings)
 	switch len(g.Machines) {
 	case 1:
 		s.Add(view.Para{Text: "One machine is not enough to predict others of its kind."})
 	case 2:
-		s.Add(view.Para{Text: "Two machines allow no prediction of the next one of their kind, and say little about how much " +
-			"machines differ."})
+		s.Add(
+			view.Para{Text: "Two machines allow no prediction of the next one of their kind, and say little about how much " +
+				"machines differ."},
+		)
 	default:
 		answers := &view.List{Lead: g.AnswersLead(r)}
 		for _, a := range g.Answers(r) {
@@ -92,15 +95,22 @@ func (g *Group) section(r *Result, id string) *view.Section {
 	if len(g.Machines) > 1 {
 		s.Add(view.Para{Text: r.legend()})
 	}
-	t := &view.Table{Name: "costs", Caption: "Pooled costs of " + g.Name, Columns: view.Heads("workload", "arm", "machines",
-		"cost", "interval", "next machine", "spread", "verdict")}
+	t := &view.Table{
+		Name:    "costs",
+		Caption: "Pooled costs of " + g.Name,
+		Columns: view.Heads("workload", "arm", "machines",
+			"cost", "interval", "next machine", "spread", "verdict"),
+	}
 	for _, c := range g.Costs {
 		t.Add(c.cells(r)...)
 	}
 	s.Add(t, g.shares())
+	odd := &view.Section{Title: "Odd machines", About: "These machines have costs outside the range that the other " +
+		"machines of the group suggest, by more than chance. How else they differ shows where to look, but does not prove the cause."}
 	for _, o := range g.Odd {
-		s.Add(&view.Bullets{Lead: fmt.Sprintf("Odd: %s. %s", o.Machine, o.sentence()), Items: o.lines()})
+		odd.Add(&view.Bullets{Lead: fmt.Sprintf("Odd: %s. %s", o.Machine, o.sentence()), Items: o.lines()})
 	}
+	s.Add(odd)
 	if len(g.Machines) > 1 {
 		s.Add(g.mapTable(r))
 	}
@@ -164,16 +174,23 @@ func (g *Group) shares() *view.Section {
 const sharesLegend = "Where the variance of the cost of a single block comes from, with intervals. A dash: the level " +
 	"occurs only once in the level before it, whose share includes it. Too few: no interval, as with two machines."
 
-// manyMachines is how many machines are drawn with their names, in the order of the fleet. More are drawn closely, in the
+// manyMachines is how many machines are drawn with their names, in the order of the fleet. More are drawn closely, in
+// the
 // order of their figures, and only odd ones have names.
 const manyMachines = 40
 
 // mapTable is the cost on each machine by its own run. On a page, the costs are columns.
 func (g *Group) mapTable(r *Result) *view.Table {
-	t := &view.Table{Name: "map", Title: "Machines and systems", Caption: "Costs by machine and system in " + g.Name, Across: 2,
-		Repeats: true, Columns: view.Heads("machine", "cost", "on it", "", "interval"),
+	t := &view.Table{
+		Name:    "map",
+		Title:   "Machines and systems",
+		Caption: "Costs by machine and system in " + g.Name,
+		Across:  2,
+		Repeats: true,
+		Columns: view.Heads("machine", "cost", "on it", "odd", "interval"),
 		Legend: fmt.Sprintf("the cost on each machine by its own run, with its %.4g %% interval; a colour means that the "+
-			"interval excludes 0, or lies within what is too small to matter", 100*(1-r.Alpha))}
+			"interval excludes 0, or lies within what is too small to matter", 100*(1-r.Alpha)),
+	}
 	if len(g.Machines) > manyMachines {
 		t.Fold = fmt.Sprintf("All %d machines", len(g.Machines))
 	}
@@ -218,7 +235,7 @@ func (c Cost) machines(r *Result, g *Group, id string) *view.Section {
 	}
 	t := &view.Table{Name: "machines", Title: title, Caption: title + " on each machine of " + g.Name, Detail: true,
 		Fold:    "Each machine, and without it",
-		Columns: view.Heads("machine", "cost", "interval", "on the others", "which suggests", "residual", "")}
+		Columns: view.Heads("machine", "cost", "interval", "on the others", "which suggests", "residual", "odd")}
 	for _, m := range c.Machines {
 		cells := []view.Cell{view.Text(m.Machine), {Text: report.Cost(m.Ratio), Class: m.class(r.Delta),
 			Figure: &view.Figure{Value: m.Ratio, Low: m.CILow, High: m.CIHigh}},
@@ -266,7 +283,8 @@ func (g *Group) machines() *view.Table {
 	return t
 }
 
-// forest draws each machine as a point with its interval, the pooled figure as a diamond, and where the next machine lies
+// forest draws each machine as a point with its interval, the pooled figure as a diamond, and where the next machine
+// lies
 // as a bar below.
 func forest(id, title string, machines []MachineCost, pooled *Pooled, delta float64) *view.Plot {
 	f := &view.Forest{Band: delta, Widest: 5}

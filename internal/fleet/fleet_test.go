@@ -192,7 +192,7 @@ func TestFleet(t *testing.T) {
 	var text bytes.Buffer
 	must(t, Text(&text, res, true))
 	for _, want := range []string{"Fleet racks: 7 machines in 1 group", "Odd: node7. lxc on sysbench-cpu costs +3",
-		"odd; without it +", "What to expect on the next machine of this kind, against its own native, with 95 %",
+		"on the others  which suggests", "What to expect on the next machine of this kind, against its own native, with 95 %",
 		"- governor: powersave; on 6 of 6 others: performance", "tare doctor: ", "boot  guest",
 		"% on sysbench-cpu (without node7, which is odd, +"} {
 		if !strings.Contains(text.String(), want) {

@@ -157,7 +157,7 @@ func aChange(says string) *Comparison {
 	}
 	g.Baselines = []Change{native}
 	return &Comparison{Before: "june" + says, After: "july" + says, Alpha: 0.05, Delta: 0.02,
-		Groups: []GroupChange{g}, Warnings: []string{"the group epyc was only measured before" + says}}
+		Groups: []GroupChange{g}, Warnings: []string{"group epyc was only measured before" + says}}
 }
 
 func renderChange(t testing.TB, c *Comparison) string {
@@ -171,7 +171,7 @@ func renderChange(t testing.TB, c *Comparison) string {
 func TestFleetChangePage(t *testing.T) {
 	whole := renderChange(t, aChange(""))
 	text := pagetest.Plain(whole)
-	pagetest.Says(t, text, "Fleet july against june", "the group epyc was only measured before", "costs more",
+	pagetest.Says(t, text, "Fleet july against june", "roup epyc was only measured before", "costs more",
 		"lxc on sysbench-cpu costs more than before: +3.", "costs less", "the same", "not resolved, at most",
 		"not compared: 1 machine",
 		"kernel: 6.1 → 6.12 on 5 of 6", "left out, since only measured before: node7", "Odd: node5",

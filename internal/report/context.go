@@ -44,7 +44,8 @@ type Context struct {
 	// Incomplete says why the run is incomplete; "" if it is complete.
 	Incomplete string
 
-	// Trials returns the trials of a workload, of arms that are alone or of others, and how many of an arm are drawn one by
+	// Trials returns the trials of a workload, of arms that are alone or of others, and how many of an arm are drawn one
+	// by
 	// one; nil: the context has none.
 	Trials func(workload string, alone bool) (strips []view.Strip, limit int)
 

@@ -353,7 +353,8 @@ func (c *costs) notes() (notes []view.Note) {
 	return notes
 }
 
-// rankings are those of the scenarios in the table. Those of the first scenario are shown if they rank more than two arms.
+// rankings are those of the scenarios in the table. Those of the first scenario are shown if they rank more than two
+// arms.
 func (c *costs) rankings() (notes []view.Note) {
 	for _, r := range c.res.Rankings {
 		if r.Workload != c.workload || r.Metric != c.metric {
@@ -409,10 +410,14 @@ func (c *costs) ofBytes(what, counted, of string) string {
 // distribution is the table of the quantiles of the trials.
 func (c *costs) distribution(where string) *view.Table {
 	unit := c.scale.Unit
-	t := &view.Table{Name: "distribution" + when(unit != "", " ("+unit+")"), Fold: "Distribution of " + c.metric + where + ", as a table", Detail: true,
+	t := &view.Table{
+		Name:    "distribution" + when(unit != "", " ("+unit+")"),
+		Fold:    "Distribution of " + c.metric + where + ", as a table",
+		Detail:  true,
 		Caption: fmt.Sprintf("Distribution of %s of %s%s%s", c.metric, c.workload, where, when(unit != "", ", in "+unit)),
 		Columns: view.Heads("", "trials", "min", "5 %", "25 %", "median", "75 %",
-			"95 %", "max", "max/min", "failed")}
+			"95 %", "max", "max/min", "failed"),
+	}
 	for _, r := range c.rows {
 		cells := []view.Cell{{Text: r.name, Marks: emulatedMark(r.arm != nil && r.arm.Emulated)}}
 		if s := r.series; s != nil {

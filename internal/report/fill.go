@@ -17,8 +17,12 @@ var limitNames = map[string]string{
 
 // fills are how many guests fit, for a workload that fills the host.
 func fills(res *analyze.Result, workload string) *view.Table {
-	t := tableFor("fill", "How many fit", []string{"fills", "fit", "× baseline", "90 % fit", "fewest … most", "broke first",
-		"slowdown", "p99", "serving p99", "start", "memory left", "a guest takes", "tare holds"}, res.Fills,
+	t := tableFor(
+		"fill",
+		"How many fit",
+		[]string{"fills", "fit", "× baseline", "90 % fit", "fewest … most", "broke first",
+			"slowdown", "p99", "serving p99", "start", "memory left", "a guest takes", "tare holds"},
+		res.Fills,
 		func(f analyze.Fill) []view.Cell {
 			if f.Workload != workload {
 				return nil
@@ -32,7 +36,8 @@ func fills(res *analyze.Result, workload string) *view.Table {
 				view.Text(fmt.Sprintf("%.0f … %s", f.Fewest, numberOf(f, f.Greatest))), view.Text(brokeText(f)),
 				timesCell(f.Slowdown.Mean), timesCell(f.P99.Mean), ofUnit("s", f.Serving.Mean), ofUnit("s", f.Start.Mean),
 				ofUnit("B", f.Left.Mean), ofUnit("B", max(0, f.Share.Mean)), ofUnit("B", f.Own.Max)}
-		})
+		},
+	)
 	t.Legend = fillLegend
 	return t
 }

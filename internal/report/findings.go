@@ -89,7 +89,8 @@ func (c Cause) Where() string {
 	}
 }
 
-// Alerts are the findings by their cause. In short, those are shown that are about anything in the table of a primary metric.
+// Alerts are the findings by their cause. In short, those are shown that are about anything in the table of a primary
+// metric.
 func Alerts(res *analyze.Result, more string) *view.Alerts {
 	shows := func(f analyze.Finding) bool {
 		return f.Metric == "" || slices.ContainsFunc(res.Comparisons, func(c analyze.Comparison) bool {

@@ -8,17 +8,23 @@ import (
 	"github.com/tare-bench/tare/internal/view"
 )
 
-// isolation is how other guests slow down the arms of one metric, with notes on how many guests fit and how accurate caps
+// isolation is how other guests slow down the arms of one metric, with notes on how many guests fit and how accurate
+// caps
 // are; empty if all of them are alone and without a cap.
 func isolation(res *analyze.Result, workload, metric string) *view.Section {
-	t := tableFor("isolation", "Isolation on "+workload+" by "+metric+", by system and scenario", []string{"guests", "slowdown",
-		"interval", "native's", "excess", "p99", "Jain", "unfair", "lost", "start ±"}, res.Isolation,
+	t := tableFor(
+		"isolation",
+		"Isolation on "+workload+" by "+metric+", by system and scenario",
+		[]string{"guests", "slowdown",
+			"interval", "native's", "excess", "p99", "Jain", "unfair", "lost", "start ±"},
+		res.Isolation,
 		func(i analyze.Isolation) []view.Cell {
 			if i.Workload != workload || i.Metric != metric {
 				return nil
 			}
 			return isolationCells(res, i)
-		})
+		},
+	)
 	t.Legend = isolationLegend
 	s := &view.Section{}
 	s.Add(t)

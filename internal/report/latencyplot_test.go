@@ -11,7 +11,10 @@ import (
 
 // TestLatencyView: a curve for each arm that is alone, none for a control, and others beside other guests.
 func TestLatencyView(t *testing.T) {
-	res := &analyze.Result{Baseline: "native", Arms: []analyze.ArmResult{{Arm: "native", Scenario: "solo", Workload: "web"}}}
+	res := &analyze.Result{
+		Baseline: "native",
+		Arms:     []analyze.ArmResult{{Arm: "native", Scenario: "solo", Workload: "web"}},
+	}
 	for _, arm := range []string{"native", "native-control", "<lxc>", "native@noisy", "<lxc>@noisy"} {
 		_, scenario, shared := strings.Cut(arm, "@")
 		if !shared {

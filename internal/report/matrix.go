@@ -10,15 +10,22 @@ import (
 )
 
 // matrixLegend explains the figures.
-const matrixLegend = "excess: the slowdown beside the neighbour over native's, on the workload that suffers most; 1× is as " +
-	"good as native; in brackets if not resolved; intervals hold for all workloads at once (Bonferroni)"
+const matrixLegend = "excess: the slowdown beside the neighbour over native's, on the workload that suffers most; " +
+	"1× is as good as native; in brackets if not resolved; intervals hold for all workloads at once (Bonferroni)"
 
-// MatrixTable is the isolation matrix: a row for each scenario with neighbours and each system, and one for its p99. On a
+// MatrixTable is the isolation matrix: a row for each scenario with neighbours and each system, and one for its p99. On
+// a
 // page, the scenarios are columns.
 func MatrixTable(res *analyze.Result) *view.Table {
-	t := &view.Table{Name: "isolation matrix",
-		Title: "How much more neighbours slow each down than native, on the workload that suffers most", Caption: "Excess slowdown by system and neighbour", Legend: matrixLegend, Once: true,
-		Across: 1, Columns: view.Heads("neighbour", "system", "excess", "interval", "on", "result")}
+	t := &view.Table{
+		Name:    "isolation matrix",
+		Title:   "How much more neighbours slow each down than native, on the workload that suffers most",
+		Caption: "Excess slowdown by system and neighbour",
+		Legend:  matrixLegend,
+		Once:    true,
+		Across:  1,
+		Columns: view.Heads("neighbour", "system", "excess", "interval", "on", "result"),
+	}
 	var scenarios []string
 	for _, c := range res.IsolationMatrix {
 		if !slices.Contains(scenarios, c.Scenario) {

@@ -52,11 +52,20 @@ func (c *costs) plot(id, where string) *view.Plot {
 		return nil
 	}
 	band := fmt.Sprintf("the band is ±%.3g %%: too small to matter", 100*c.res.Delta)
-	return &view.Plot{ID: id, Title: "Overhead of each system on " + c.workload + where, Drawing: f,
-		Desc: fmt.Sprintf("For each system a point for its overhead in %s, with its interval, and a hollow diamond for its host "+
-			"CPU, on a common scale. The table below has the same figures. %s.", c.metric, "The "+band[4:]),
-		Caption: "Overhead with its interval, and host CPU (hollow diamonds); farther right costs more. Grey: not resolved; " +
-			band}
+	return &view.Plot{
+		ID:      id,
+		Title:   "Overhead of each system on " + c.workload + where,
+		Drawing: f,
+		Desc: fmt.Sprintf(
+			"For each system a point for its overhead in %s, with its interval, and a hollow diamond for its host "+
+				"CPU, on a common scale. The table below has the same figures. %s.",
+			c.metric,
+			"The "+band[4:],
+		),
+		Caption: "Overhead with its interval, and host CPU (hollow diamonds); farther right costs more. Grey: not " +
+			"resolved; " +
+			band,
+	}
 }
 
 // mostCosts is how many systems, over all workloads, the picture of all costs has.
@@ -88,8 +97,12 @@ func CostsPlot(res *analyze.Result) *view.Plot {
 		row.Points = append(row.Points, dotOf(res, c))
 		f.Rows = append(f.Rows, row)
 	}
-	note := fmt.Sprintf("Overhead against %s with its interval; farther right costs more. Only what is resolved has a colour. "+
-		"The band is ±%.3g %%: too small to matter.", res.Baseline, 100*res.Delta)
+	note := fmt.Sprintf(
+		"Overhead against %s with its interval; farther right costs more. Only what is resolved has a colour. "+
+			"The band is ±%.3g %%: too small to matter.",
+		res.Baseline,
+		100*res.Delta,
+	)
 	if atOnce {
 		note += " Diamonds: CPU time, in duets. Dots: the metric of the workload."
 	}
@@ -100,12 +113,15 @@ func CostsPlot(res *analyze.Result) *view.Plot {
 		Desc: note + " The overview has the same figures."}
 }
 
-// scalingPlot draws the slowdown over the number of guests at once; nil if there are fewer than two numbers besides one.
+// scalingPlot draws the slowdown over the number of guests at once; nil if there are fewer than two numbers besides
+// one.
 // It has the scenarios of equal guests without neighbours.
 func scalingPlot(res *analyze.Result, id, workload, metric string) *view.Plot {
 	say := func(v float64) string { return Digits(v, 3) + "×" }
-	c := &view.Curves{X: view.Axis{Label: "guests at once", Low: 1, High: 1, Say: func(v float64) string { return fmt.Sprint(v) }},
-		Y: view.Axis{Label: "slowdown", Low: 0.95, High: 1.25, Say: say}}
+	c := &view.Curves{
+		X: view.Axis{Label: "guests at once", Low: 1, High: 1, Say: func(v float64) string { return fmt.Sprint(v) }},
+		Y: view.Axis{Label: "slowdown", Low: 0.95, High: 1.25, Say: say},
+	}
 	counts := []int{1}
 	for _, i := range res.Isolation {
 		mixed := slices.ContainsFunc(i.Members, func(m analyze.MemberResult) bool { return m.Flavor != i.Members[0].Flavor })
@@ -135,10 +151,15 @@ func scalingPlot(res *analyze.Result, id, workload, metric string) *view.Plot {
 	for _, l := range c.Lines {
 		slices.SortStableFunc(l.Points, func(a, b view.XY) int { return int(a.X - b.X) })
 	}
-	return &view.Plot{ID: id, Title: "Slowdown of " + workload + " by the number of guests", Drawing: c,
-		Desc: "A line for each system: how many times as long its guests take as one alone, by the number of guests at once, " +
+	return &view.Plot{
+		ID:      id,
+		Title:   "Slowdown of " + workload + " by the number of guests",
+		Drawing: c,
+		Desc: "A line for each system: how many times as long its guests take as one alone, by the number of guests at " +
+			"once, " +
 			"both on logarithmic scales. The table below has the same figures.",
-		Caption: "How many times as long the guests of a system take as one of them alone, by the number of guests at once"}
+		Caption: "How many times as long the guests of a system take as one of them alone, by the number of guests at once",
+	}
 }
 
 // shares are the marks on the axis of shares.
@@ -149,12 +170,15 @@ var shares = []view.Tick{{Value: 0.1, Label: "10 %"}, {Value: 0.5, Label: "50 %"
 // leastShare is where the drawing of single latencies begins.
 const leastShare = 0.1
 
-// latencyPlot draws the distributions of single latencies: the share of latencies, on a scale of odds that gives as much
+// latencyPlot draws the distributions of single latencies: the share of latencies, on a scale of odds that gives as
+// much
 // room to 99 … 99.9 % as to 90 … 99 %, and the time that they take at most. alone selects arms that are alone.
 func latencyPlot(res *analyze.Result, id, workload string, alone bool) *view.Plot {
-	c := &view.Curves{X: view.Axis{Label: "share of single latencies", Odds: true, Low: leastShare, High: 0.5, Ticks: shares,
-		Say: func(v float64) string { return fmt.Sprintf("%.6g %%", 100*v) }},
-		Y: view.Axis{Label: "latency", Room: 0.1, Say: func(v float64) string { return InUnit("s", v, 3) }}}
+	c := &view.Curves{
+		X: view.Axis{Label: "share of single latencies", Odds: true, Low: leastShare, High: 0.5, Ticks: shares,
+			Say: func(v float64) string { return fmt.Sprintf("%.6g %%", 100*v) }},
+		Y: view.Axis{Label: "latency", Room: 0.1, Say: func(v float64) string { return InUnit("s", v, 3) }},
+	}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, curve := range res.Curves {
 		if curve.Workload != workload || curve.Control || (curve.Scenario == FirstScenario(res)) != alone {
@@ -220,9 +244,17 @@ func stripsPlot(ctx Context, c *costs, id, workload, metric string, alone bool) 
 		caption += fmt.Sprintf(" Too many trials to draw each: a mark represents up to %d successive trials, its line from "+
 			"minimum to maximum, its dot at the median.", n)
 	}
-	return &view.Plot{ID: id, Title: "Every trial of " + workload + " in the order of the run", Drawing: d,
+	return &view.Plot{
+		ID:      id,
+		Title:   "Every trial of " + workload + " in the order of the run",
+		Drawing: d,
 		Caption: caption + " A hollow dot lies beyond its strip; a cross is a trial without a value",
-		Desc: fmt.Sprintf("A strip for each system; each trial is a dot, from left to right in the order of the run. Its height "+
-			"is the value of %s relative to the system's own median. All strips span ±%s %%. The table of the distribution "+
-			"below has the figures.", metric, Digits(100*math.Expm1(d.Half()), 2))}
+		Desc: fmt.Sprintf(
+			"A strip for each system; each trial is a dot, from left to right in the order of the run. Its height "+
+				"is the value of %s relative to the system's own median. All strips span ±%s %%. The table of the distribution "+
+				"below has the figures.",
+			metric,
+			Digits(100*math.Expm1(d.Half()), 2),
+		),
+	}
 }

@@ -20,8 +20,12 @@ type Summary struct {
 
 // SummaryLead introduces the sentences of Summaries.
 func SummaryLead(res *analyze.Result) string {
-	return fmt.Sprintf("What is known, costs against %s (%.4g %% intervals; none: within ±%.3g %%):", view.Clean(res.Baseline),
-		100*(1-res.Alpha), 100*res.Delta)
+	return fmt.Sprintf(
+		"What is known, costs against %s (%.4g %% intervals; none: within ±%.3g %%):",
+		view.Clean(res.Baseline),
+		100*(1-res.Alpha),
+		100*res.Delta,
+	)
 }
 
 // Summaries says in one sentence per system what is known: costs, isolation, memory, start. The baseline comes
@@ -155,7 +159,10 @@ func shortAttacks(res *analyze.Result, arm string) string {
 	var parts []string
 	say := func(of []string, one, more string) {
 		if of != nil {
-			parts = append(parts, plural(len(of), "limit")+" on "+view.And(of)+" "+when(len(of) == 1, one)+when(len(of) > 1, more))
+			parts = append(
+				parts,
+				plural(len(of), "limit")+" on "+view.And(of)+" "+when(len(of) == 1, one)+when(len(of) > 1, more),
+			)
 		}
 	}
 	say(on[model.HeldNo], "does not hold", "do not hold")

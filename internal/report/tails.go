@@ -16,7 +16,8 @@ func (c *costs) tails(where string) *view.Table {
 		Columns: view.Heads("", "slow trials", "more than baseline", "size", "p95", "p99", "typical trial costs",
 			"mean of all costs")}
 	scenarios := c.scenarios()
-	row := func(arm string, slow, n int, share, size float64, p95, p99 *analyze.Percentile, rest ...view.Cell) []view.Cell {
+	row := func(arm string, slow, n int, share, size float64, p95, p99 *analyze.Percentile,
+		rest ...view.Cell) []view.Cell {
 		cells := append([]view.Cell{{Text: arm, Marks: emulatedMark(isEmulated(c.res, arm, c.workload))},
 			view.Number(fmt.Sprintf("%d of %d (%s %%)", slow, n, Digits(100*share, 2)), share, ""), rest[0]}, view.Cell{})
 		if size > 0 {
@@ -47,7 +48,10 @@ func (c *costs) tails(where string) *view.Table {
 		var typical, mean view.Cell
 		for _, of := range c.all {
 			if of.Arm == tail.Arm && of.Baseline == tail.Baseline && Known(of) {
-				typical = view.Cell{Text: fmt.Sprintf("%s %% (%s)", Percent(of.OverheadPercent), Interval(of)), Figure: overhead(of)}
+				typical = view.Cell{
+					Text:   fmt.Sprintf("%s %% (%s)", Percent(of.OverheadPercent), Interval(of)),
+					Figure: overhead(of),
+				}
 				if of.MeanLow > 0 {
 					mean = percentCell(100*(of.MeanRatio-1), 100*(of.MeanLow-1), 100*(of.MeanHigh-1))
 				}
@@ -56,16 +60,23 @@ func (c *costs) tails(where string) *view.Table {
 		t.Add(row(tail.Arm, tail.Slow, tail.N, tail.Share, tail.Size, tail.P95, tail.P99, difference, typical, mean)...)
 		factor = Digits(tail.Factor, 3)
 	}
-	t.Legend = fmt.Sprintf("a trial is slow if it is over %s times slower than the median of its own guest; size: how many "+
-		"times slower such trials typically are; 95 %% and 99 %% of the trials stay within p95 and p99; the mean of all trials "+
-		"reflects every stall in full, the typical trial hardly does; a baseline includes its control; intervals are in "+
-		"brackets", factor)
+	t.Legend = fmt.Sprintf(
+		"a trial is slow if it is over %s times slower than the median of its own guest; size: how many "+
+			"times slower such trials typically are; 95 %% and 99 %% of the trials stay within p95 and p99; the mean of all "+
+			"trials "+
+			"reflects every stall in full, the typical trial hardly does; a baseline includes its control; intervals are in "+
+			"brackets",
+		factor,
+	)
 	return t
 }
 
 // percentCell is a percentage with its interval.
 func percentCell(percent, low, high float64) view.Cell {
-	return view.Cell{Text: PercentIn(percent, low, high), Figure: &view.Figure{Value: percent, Low: low, High: high, Unit: "%"}}
+	return view.Cell{
+		Text:   PercentIn(percent, low, high),
+		Figure: &view.Figure{Value: percent, Low: low, High: high, Unit: "%"},
+	}
 }
 
 // PercentIn is a percentage with its interval in words.

@@ -41,7 +41,12 @@ func Workload(res *analyze.Result, ctx Context, workload string) *view.Section {
 	s.Add(starts(res, workload), fills(res, workload))
 	with := &view.Section{Fold: "What systems cost beside other guests", Detail: alone != nil}
 	if beside != nil {
-		with.Add(beside.plot(s.ID+"-j", besideOthers), beside.table(besideOthers), beside.tails(besideOthers), beside.distribution(besideOthers))
+		with.Add(
+			beside.plot(s.ID+"-j", besideOthers),
+			beside.table(besideOthers),
+			beside.tails(besideOthers),
+			beside.distribution(besideOthers),
+		)
 	}
 	if strips := stripsPlot(ctx, beside, s.ID+"-c", workload, primary, false); strips != nil {
 		strips.Fold = "Every trial beside other guests"
@@ -91,8 +96,13 @@ func metricsOf(res *analyze.Result, workload string) (all []metricName) {
 
 // probes is the table of the mean of every probe of every arm.
 func probes(res *analyze.Result, workload string) *view.Table {
-	t := &view.Table{Name: "mean of a trial", Columns: view.Heads(""), Caption: "What tare saw during the trials of " + workload,
-		Detail: true, Fold: "What tare saw in a trial, means"}
+	t := &view.Table{
+		Name:    "mean of a trial",
+		Columns: view.Heads(""),
+		Caption: "What tare saw during the trials of " + workload,
+		Detail:  true,
+		Fold:    "What tare saw in a trial, means",
+	}
 	for _, a := range res.Arms {
 		if a.Workload != workload || len(a.Probes) == 0 {
 			continue

@@ -15,7 +15,7 @@ type Curves struct {
 // Axis is an axis of curves. It spans all points, and at least Low to High.
 type Axis struct {
 	Label     string               // below the axis, and above the column of the values
-	Odds      bool                 // a scale of odds, with as much room for 99 … 99.9 % as for 90 … 99 %; else it is logarithmic
+	Odds      bool                 // odds, where 99 … 99.9 % has as much room as 90 … 99 %; else logarithms
 	Low, High float64              `json:"-"` // both 0: the points alone
 	Room      float64              `json:"-"` // beyond the points, as a logarithm
 	Ticks     []Tick               `json:"-"` // nil: round ratios

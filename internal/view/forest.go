@@ -157,8 +157,14 @@ func (f *Forest) dot(s *svg, a axis, r ForestRow, d Dot, y float64) {
 		s.text(a.from+52, y+4, "edge "+class, "◂ "+short(d.Ratio)+"×")
 		return
 	case d.Shape == Pooled:
-		s.mark(a.x(low), y, fmt.Sprintf("L%[1]s %[2]sL%[3]s %[4]sL%[1]s %[5]sz", num(a.x(ln)), num(y-7), num(a.x(high)), num(y),
-			num(y+7)), "pooled "+class, title)
+		s.mark(
+			a.x(low),
+			y,
+			fmt.Sprintf("L%[1]s %[2]sL%[3]s %[4]sL%[1]s %[5]sz", num(a.x(ln)), num(y-7), num(a.x(high)), num(y),
+				num(y+7)),
+			"pooled "+class,
+			title,
+		)
 		return
 	}
 	size, thin := 4.0, ""

@@ -159,7 +159,8 @@ func (t htmlTable) Lines() (lines []htmlLine) {
 	return lines
 }
 
-// turned are the rows of a table whose column Across heads columns. The other cells of a row, and of those that say more
+// turned are the rows of a table whose column Across heads columns. The other cells of a row, and of those that say
+// more
 // about it, are in one cell.
 func (t htmlTable) turned() (lines []htmlLine) {
 	values := t.across()

@@ -39,7 +39,8 @@ const body = `
 <header>
 `
 
-// Template is the template of a page, whose text has its title in the first line. It has the functions of view, and these.
+// Template is the template of a page, whose text has its title in the first line. It has the functions of view, and
+// these.
 func Template(name, html string, functions template.FuncMap) *template.Template {
 	title, rest, _ := strings.Cut(html, "\n")
 	all := template.FuncMap{
@@ -58,8 +59,9 @@ type Look struct {
 }
 
 // NewLook adds a script to that of all pages. Live pages may ask the server that serves them for more.
-func NewLook(script string, live bool) Look {
-	js := pageJS + script
+func NewLook(script string, live bool) Look { return newLook(pageJS+script, live) }
+
+func newLook(js string, live bool) Look {
 	policy := "default-src 'none'; style-src " + Hash(pageCSS) + "; script-src " + Hash(js) +
 		"; img-src data:; base-uri 'none'; form-action 'none'"
 	if live {
@@ -101,7 +103,6 @@ var plainPage = Template("page", `<title>{{.Title}} · tare</title>
 <main id="main">
 {{parts 2 .Section}}
 </main>
-<script>{{.JS}}</script>
 </body>
 </html>
 `, nil)
@@ -113,7 +114,7 @@ func WritePage(w io.Writer, brand string, s *Section) error {
 		*Section
 		Brand    string
 		Contents []*Section
-	}{Look: NewLook("", false), Section: s, Brand: brand}
+	}{Look: newLook("", false), Section: s, Brand: brand}
 	for _, p := range s.Parts {
 		if in, ok := p.(*Section); ok && in.ID != "" {
 			page.Contents = append(page.Contents, in)

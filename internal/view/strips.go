@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Strips is every trial in the order of the run: a strip for each arm, all with the same range of ratios around their own
+// Strips is every trial in the order of the run: a strip for each arm, all with the same range of ratios around their
+// own
 // medians.
 type Strips struct {
 	Rows []Strip
@@ -103,7 +104,13 @@ func (p *Strips) svg(s *svg) float64 {
 		}
 		for i := 0; i < len(r.Lost); i += (len(r.Lost) + p.Limit - 1) / p.Limit { // so many show when they happened
 			t := r.Lost[i]
-			s.mark(x(t.At)-3, y+10+body, "l6 6m0-6l-6 6", "lost", fmt.Sprintf("trial %d, block %d: no value", t.Number, t.Block+1))
+			s.mark(
+				x(t.At)-3,
+				y+10+body,
+				"l6 6m0-6l-6 6",
+				"lost",
+				fmt.Sprintf("trial %d, block %d: no value", t.Number, t.Block+1),
+			)
 		}
 	}
 	return step * float64(len(p.Rows))

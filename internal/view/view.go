@@ -15,7 +15,8 @@ import (
 	"reflect"
 )
 
-// Part is something that a section shows: *Section, *Table, *List, *Bullets, *Facts, *Alerts, *Plot, Para, Note or Warning.
+// Part is something that a section shows: *Section, *Table, *List, *Bullets, *Facts, *Alerts, *Plot, Para, Note or
+// Warning.
 type Part interface {
 	// kind names it in JSON.
 	kind() string

@@ -272,8 +272,11 @@ func TestEveryTrial(t *testing.T) {
 			t.Errorf("trial %d is not there, or twice", n+1)
 		}
 	}
-	if !strings.Contains(pagetest.Plain(page), "The page’s script shows 110 more. tare show example.tare --trial NUMBER prints "+
-		"any trial in full.") {
+	if !strings.Contains(
+		pagetest.Plain(page),
+		"The page’s script shows 110 more. tare show example.tare --trial NUMBER prints "+
+			"any trial in full.",
+	) {
 		t.Error("the page does not say how to see the others")
 	}
 }

@@ -7,6 +7,7 @@ package campaign
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -79,20 +80,29 @@ type Arm struct {
 // Workload is one workload that every arm runs. In a file, a parameter may have
 // several values; Parse makes as many workloads of that.
 type Workload struct {
-	Name   string
-	Size   int64 // in the workload's own unit; 0: calibrated to TrialTime
+	Name string
+	Size int64 // in the workload's own unit; 0: calibrated to TrialTime
+	// Sized: the size is one of a list, and part of the workload's name in results.
+	Sized  bool
 	Params []model.Setting
 	// Build is the absolute path of a directory or file on this host that goes into
 	// the image and is not in a package; "": none.
 	Build string
 	Own   Custom // if the file itself defines the workload
 
-	sweeps []sweep // as the file has them; none after Parse
+	sizes  sizes   // as the file has them, and
+	sweeps []sweep // parameters; none after Parse
 }
 
 // Series is the name of the workload in results, which may contain it with several
-// values of a parameter: "sysbench-cpu[threads=4]".
-func (w Workload) Series() string { return model.Series{Workload: w.Name, Params: w.Params}.String() }
+// values of a parameter, or in several sizes: "sysbench-cpu[threads=4]", "dd-write[size=1000]".
+func (w Workload) Series() string {
+	params := w.Params
+	if w.Sized {
+		params = append(slices.Clone(params), model.Setting{Name: "size", Value: strconv.FormatInt(w.Size, 10)})
+	}
+	return model.Series{Workload: w.Name, Params: params}.String()
+}
 
 // Settings are the workload's parameters by name.
 func (w Workload) Settings() map[string]string { return model.Values(w.Params) }

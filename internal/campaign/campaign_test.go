@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -342,6 +343,33 @@ func TestFile(t *testing.T) {
 	const want = "name: least\narms:\n  - {system: native}\nworkloads:\n  - {name: openssl-enc}\n"
 	if got := string(c.File()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestSizes: each of a list of sizes makes a workload, whose name in results has the size, as does a list of one. A
+// plain size does not change the name. A campaign that was written is read again as it was.
+func TestSizes(t *testing.T) {
+	c, err := Parse("a.yaml", []byte("name: a\narms: [native]\nworkloads:\n  - {name: x, size: [10, 30]}\n"+
+		"  - {name: x, size: 20}\n  - {name: y, size: [5], params: {n: [1, 2]}}\n"), Known{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range c.Workloads {
+		got = append(got, fmt.Sprint(w.Series(), " ", w.Size))
+	}
+	want := []string{"x[size=10] 10", "x[size=30] 30", "x 20", "y[n=1,size=5] 5", "y[n=2,size=5] 5"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	for name, text := range map[string][]byte{"resolved": c.Resolved(), "file": c.File()} {
+		again, err := Parse(name, text, Known{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(again.Workloads, c.Workloads) {
+			t.Errorf("%s: got %+v\nwant %+v\n%s", name, again.Workloads, c.Workloads, text)
+		}
 	}
 }
 

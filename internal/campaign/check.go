@@ -410,7 +410,8 @@ func (r *checker) expand(entries []Workload) []Workload {
 		for _, w := range entry.series() {
 			if j, twice := first[w.Series()]; twice && w.Name != "" {
 				path := fmt.Sprintf("workloads[%d]", i)
-				r.Fail(path, "workload %q appears twice, first in line %d", w.Series(), r.Line(fmt.Sprintf("workloads[%d]", j)))
+				r.Fail(path, "workload %q appears twice, first in line %d; for several sizes, write size: [1000, 3000]",
+					w.Series(), r.Line(fmt.Sprintf("workloads[%d]", j)))
 				break
 			}
 			first[w.Series()] = i

@@ -194,7 +194,7 @@ func (r *checker) checkCustom(c *Campaign, i int, workloads map[string]Sizes) {
 	if w.mentions("size") {
 		r.boundSizes(path, own)
 	} else {
-		w.Size = 0
+		w.sizes = sizes{}
 		for _, key := range []string{"size", "min_size", "max_size", "size_unit"} {
 			if r.Has(path + "." + key) {
 				r.Fail(path+"."+key, "%s has no effect, because no command or file of %q contains {size}", key, w.Name)

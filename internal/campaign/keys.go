@@ -184,9 +184,7 @@ var armKeys = []strict.Key[Arm]{
 var workloadKeys = append([]strict.Key[Workload]{
 	strict.Required(strict.Field("name", "Name of the workload.",
 		strict.Name, func(w *Workload) *string { return &w.Name })),
-	strict.Field("size", "Work of one trial, in the workload's own unit. Absent: calibrated so that a trial of the "+
-		"baseline lasts trial_time.",
-		strict.Whole[int64](1, 1<<60), func(w *Workload) *int64 { return &w.Size }),
+	sizeKey,
 	paramKey,
 	strict.Field("build", "Absolute path of a directory or file on this host with a program that you have built. It "+
 		"goes into the userland image; {build} stands for its path in guests.",

@@ -56,12 +56,49 @@ var paramKey = func() strict.Key[Workload] {
 	return k
 }()
 
-// series returns the workloads of an entry of a file: one for each combination of its
-// parameters' values; the values of the last parameter change first.
+// sizes are the sizes that a file gives a workload.
+type sizes struct {
+	all    []int64
+	listed bool // as a list, whose sizes are in the names of the workloads that it makes
+}
+
+// sizeKey is the size of a trial. Each of a list makes a workload.
+var sizeKey = func() strict.Key[Workload] {
+	one := strict.Whole[int64](1, 1<<60)
+	list := strict.List("sizes", maxSweep, one)
+	several := strict.Kind[sizes]{
+		Schema: list.Schema,
+		Read: func(r *strict.Reader, at strict.Node) (sizes, bool) {
+			all, ok := list.Read(r, at)
+			return sizes{all, true}, ok
+		},
+	}
+	k := strict.Field("size", "Work of one trial, in the workload's own unit. Absent: calibrated so that a trial of the "+
+		"baseline lasts trial_time. Each of several sizes, such as [1000, 3000], makes a workload.",
+		strict.Shorthand(several, one, func(size int64) sizes { return sizes{all: []int64{size}} }),
+		func(w *Workload) *sizes { return &w.sizes })
+	k.Write = func(w *Workload, full bool) json.RawMessage {
+		switch {
+		case w.Size == 0:
+			return nil
+		case w.Sized:
+			return list.Write([]int64{w.Size}, full)
+		}
+		return one.Write(w.Size, full)
+	}
+	return k
+}()
+
+// series returns the workloads of an entry of a file: one for each combination of its sizes and
+// its parameters' values; the values of the last parameter change first.
 func (w Workload) series() []Workload {
-	sweeps := w.sweeps
-	w.sweeps = nil
+	given, sweeps := w.sizes, w.sweeps
+	w.sizes, w.sweeps = sizes{}, nil
 	all := []Workload{w}
+	for i, size := range given.all {
+		w.Size, w.Sized = size, given.listed
+		all = append(all[:i], w)
+	}
 	for _, s := range sweeps {
 		var longer []Workload
 		for _, w := range all {

@@ -43,6 +43,8 @@ const (
 	ProbeMemoryLeft     = "memory_left"      // B, least memory available on the host; if the scenario limits it
 	ProbeTimed          = "timed"            // s, the timed steps by the host's clock
 	ProbeGuestCPU       = "guest_cpu"        // s of CPU by the guest's own rusage
+	ProbeWaits          = "waits"            // times that the guest's processes gave up a CPU to wait, by its rusage
+	ProbePreemptions    = "preemptions"      // times that a CPU was taken from them, by the same
 	ProbeWorkloadBytes  = "workload_bytes"   // bytes that the workload says it wrote
 	ProbeWorkloadRead   = "workload_read"    // bytes that the workload read although no cache may have had them
 	ProbeClockDiff      = "clock_diff"       // s, trial by the guest's clock minus by the host's

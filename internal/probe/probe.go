@@ -28,6 +28,7 @@ var Units = []struct{ Name, Unit string }{
 	{model.ProbeReadRate, "B/s"}, {model.ProbeWriteRate, "B/s"}, {model.ProbeReadOps, "1/s"}, {model.ProbeWriteOps, "1/s"},
 	{model.ProbeReadPeak, "B/s"}, {model.ProbeWritePeak, "B/s"},
 	{model.ProbeReadOpsPeak, "1/s"}, {model.ProbeWriteOpsPeak, "1/s"},
+	{model.ProbeWaits, "switches"}, {model.ProbePreemptions, "switches"},
 	{model.ProbeSteal, "s"}, {model.ProbeThrottled, "periods"}, {model.ProbeCapPeriods, "periods"},
 	{model.ProbeEnergyPackage, "J"}, {model.ProbeEnergyDRAM, "J"}, {model.ProbeEnergyPlatform, "J"},
 	{model.ProbeEnergyTime, "s"}, {model.ProbeEnergyFaults, "counters"},

@@ -161,7 +161,10 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 		return err
 	}
 	if m.Host || slices.ContainsFunc(m.steps, func(s workload.Step) bool { return s.Background }) {
-		delete(x.readings.Values, model.ProbeGuestCPU) // it lacks the servers' CPU time, which would look hidden
+		// They lack those of the servers, whose CPU time would look hidden.
+		for _, rusage := range []string{model.ProbeGuestCPU, model.ProbeWaits, model.ProbePreemptions} {
+			delete(x.readings.Values, rusage)
+		}
 	}
 	if machine.Driver.Capabilities().Remote && x.readings.Values != nil {
 		return x.clockAgain(ctx, machine)
@@ -258,10 +261,12 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool
 		return
 	}
 	var cpu, guest time.Duration
-	timed := 0
+	timed, waits, preemptions := 0, int64(0), int64(0)
 	for _, s := range x.steps {
 		if s.Timed {
 			timed++
+			waits += s.Result.Usage.VoluntarySwitches
+			preemptions += s.Result.Usage.InvoluntarySwitches
 			cpu += s.Result.Usage.User + s.Result.Usage.System
 			guest += s.Result.GuestWall()
 		}
@@ -274,6 +279,7 @@ func (x *execution) guestsWord(w *workload.Workload, size int64, sameKernel bool
 	}
 	v[model.ProbeTimed] = x.timed.Seconds()
 	v[model.ProbeGuestCPU] = cpu.Seconds()
+	v[model.ProbeWaits], v[model.ProbePreemptions] = float64(waits), float64(preemptions)
 	if x.barrier != 0 {
 		v[model.ProbeStartSkew], v[model.ProbeBarrierSkew] = x.skew.Seconds(), x.barrier.Seconds()
 	}

@@ -74,8 +74,8 @@ var buses = map[string]bus{
 
 var options = []system.Option{{
 	Name: system.OptionDisk, Values: system.Models(buses), Default: system.VirtioBlk,
-	About: "the controller of the data disk: virtio-blk and virtio-scsi are made for virtual machines, sata and ide imitate " +
-		"hardware; sata needs image: {kernel: generic}",
+	About: "the controller of the data disk: virtio-blk and virtio-scsi are made for virtual machines, sata and ide " +
+		"imitate hardware; sata needs image: {kernel: generic}",
 }}
 
 // container describes a domain of libvirt's LXC driver. libvirt mounts the host's control groups of

@@ -131,7 +131,8 @@ func (d Driver) begin(ctx context.Context, s *system.Site, initramfs string, mor
 		return nil, err
 	}
 	defer theirs.Close()
-	c := system.Command{Jail: d.jail(s, initramfs), Argv: append(d.commandLine(s, initramfs), more...), Files: append([]*os.File{theirs}, files...)}
+	c := system.Command{Jail: d.jail(s, initramfs), Argv: append(d.commandLine(s, initramfs), more...),
+		Files: append([]*os.File{theirs}, files...)}
 	if s.Port != nil {
 		c.Net = s.Port.VMMNamespace
 	}

@@ -109,7 +109,7 @@ func sysbenchFileio() *workload.Workload {
 }
 
 // bonnieMetrics are the fields of bonnie++'s CSV that are metrics, in the order of
-// its table. Each also has a latency field.
+// its table. Each also has a field for its share of a CPU, and one for its latency.
 var bonnieMetrics = []struct{ name, field, unit, about string }{
 	{"write-char", "putc", "B/s", "writing the file one character at a time"},
 	{"write-block", "put_block", "B/s", "writing the file in blocks"},
@@ -128,6 +128,11 @@ var bonnieMetrics = []struct{ name, field, unit, about string }{
 // bonnie runs bonnie++ on a file of size MiB and on empty files. At the article's
 // size, their number is within a factor of 16 of the article's.
 func bonnie() *workload.Workload {
+	return workload.WithParams([]workload.Param{{Name: "files", Default: "0", Max: 4096,
+		About: "files in units of 1024, bonnie++'s -n; 0: one unit for each 64 MiB of the size"}}, bonnieWith)
+}
+
+func bonnieWith(set workload.Settings) *workload.Workload {
 	const (
 		dir = "tare-bonnie"
 		// ram is the amount of memory that tare tells bonnie++, in MiB: bonnie++
@@ -135,7 +140,12 @@ func bonnie() *workload.Workload {
 		ram      = 32
 		thousand = 1024 // files: one unit of bonnie++'s -n
 	)
-	files := func(size int64) int64 { return max(1, size/64) }
+	files := func(size int64) int64 {
+		if n := set.Int("files"); n > 0 {
+			return int64(n)
+		}
+		return max(1, size/64)
+	}
 	w := &workload.Workload{
 		Name:       "bonnie",
 		Title:      "bonnie++: a large file, by character, by block and at random places, and many empty files",
@@ -164,6 +174,11 @@ exec bonnie++ -q -m tare -d "$1" -s "$2" -r "$3" -n "$4" $user`,
 	for _, m := range bonnieMetrics {
 		about := m.about + "; absent if it took less than half a second, which bonnie++ does not report"
 		w.Metrics = append(w.Metrics, workload.Rate(m.name, m.unit, m.field, about))
+	}
+	for _, m := range bonnieMetrics {
+		w.Metrics = append(w.Metrics, workload.Metric{Name: m.name + "-cpu", Unit: "%CP", Better: workload.Lower,
+			Clock: workload.GuestClock, Figure: m.field + "_cpu",
+			About: "bonnie++'s %CP, the share of a CPU that the guest counts for " + m.about})
 	}
 	for _, m := range bonnieMetrics {
 		w.Metrics = append(w.Metrics, workload.Latency(m.name+"-latency", m.field+"_latency",

@@ -84,6 +84,7 @@ func TestParseFixtures(t *testing.T) {
 		{"tar-create", "tar/tar-pipe-cat.txt", map[string]float64{"time": 8.859}},
 		{"bonnie", "bonnie++/quiet-csv.txt", map[string]float64{
 			"write-char": 925 << 10, "write-block": 585650 << 10, "read-char": 1228 << 10, "create": 3362,
+			"write-char-cpu": 25, "write-block-cpu": 20, "read-char-cpu": 22, "create-cpu": 19,
 			"write-char-latency": 30886e-6, "write-block-latency": 20033e-6, "rewrite-latency": 8038e-6,
 			"read-char-latency":  77518e-6,
 			"read-block-latency": 16077e-6, "seeks-latency": 12091e-6, "create-latency": 44134e-6, "stat-latency": 13374e-6,

@@ -41,7 +41,7 @@ type Figure struct {
 
 // units are the factors that convert to s, B, B/s or 1/s.
 var units = map[string]float64{
-	"": 1, "1": 1, "index": 1, "1/s": 1,
+	"": 1, "1": 1, "index": 1, "%CP": 1, "1/s": 1,
 	"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "us/op": 1e-6,
 	"B": 1, "256 B": 256, "512 B": 512, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "MB": 1e6,
 	"B/s": 1, "K/s": 1 << 10, "kB/s": 1 << 10, "KB/s": 1 << 10, "KiB/s": 1 << 10, "MiB/s": 1 << 20, "MB/s": 1e6,
@@ -49,8 +49,8 @@ var units = map[string]float64{
 	"bit/s": 1. / 8, "Mbit/s": 1e6 / 8, "10^6 bit/s": 1e6 / 8, "2^20 bit/s": (1 << 20) / 8, "Gbit/s": 1e9 / 8,
 }
 
-// In returns the value in another unit of the same dimension: of time, data, data per second, or
-// events per second. It is 0 for a unit that this package does not know.
+// In returns the value in another unit of the same dimension: of time, data, data per second,
+// events per second, or shares of a CPU. It is 0 for a unit that this package does not know.
 func (f Figure) In(unit string) float64 {
 	factor, to := f.factor, units[unit]
 	if factor == 0 {

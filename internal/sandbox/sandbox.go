@@ -185,14 +185,14 @@ func HostProc() string { return hostProc(Dir()) }
 
 func hostProc(dir string) string { return filepath.Join(dir, "host-proc") }
 
-// prepare makes all mounts private, and mounts an in-memory file system over dir and the sandbox's
-// own /proc.
+// prepare keeps mounts from reaching the host, and mounts an in-memory file system over dir and the sandbox's own /proc.
+// What the host unmounts meanwhile is also unmounted here: else its device would be busy until tare ends.
 func prepare(dir string) error {
 	for _, m := range []struct {
 		source, target, fstype string
 		flags                  uintptr
 	}{
-		{"", "/", "", unix.MS_REC | unix.MS_PRIVATE},
+		{"", "/", "", unix.MS_REC | unix.MS_SLAVE},
 		{"tmpfs", dir, "tmpfs", unix.MS_NOSUID},
 		{"/proc", hostProc(dir), "", unix.MS_BIND},
 		{"proc", "/proc", "proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,6 +70,7 @@ var roles = map[string]func(mark string) error{
 	"jail":    jailed,
 	"orphans": orphans,
 	"work":    work,
+	"mounts":  mounts,
 }
 
 // alone checks what it sees in a sandbox.
@@ -85,6 +87,35 @@ func alone(string) error {
 		return fmt.Errorf("the host's processes: %v, %v", procs, err)
 	}
 	return os.WriteFile(filepath.Join(sandbox.Dir(), "x"), nil, 0o600)
+}
+
+// mounts mounts something below the directory mark, and waits until the host has unmounted what it had there.
+func mounts(mark string) error {
+	if err := unix.Mount("ours", filepath.Join(mark, "ours"), "tmpfs", 0, ""); err != nil {
+		return err
+	}
+	if here := mountedBelow(mark); len(here) != 3 {
+		return fmt.Errorf("mounted before: %q", here)
+	}
+	fmt.Println("ready")
+	var here []string
+	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		if here = mountedBelow(mark); strings.Join(here, " ") == mark+" "+mark+"/ours" {
+			return nil
+		}
+	}
+	return fmt.Errorf("mounted after the host has unmounted: %q", here)
+}
+
+// mountedBelow lists where something is mounted, at dir and below, as this thread sees it.
+func mountedBelow(dir string) (at []string) {
+	b, _ := os.ReadFile("/proc/thread-self/mounts")
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], dir) {
+			at = append(at, f[1])
+		}
+	}
+	return at
 }
 
 // orphans leaves children to process 1 and waits until it has reaped them.
@@ -178,6 +209,41 @@ func TestExitStatus(t *testing.T) {
 		if got := cmd.ProcessState.ExitCode(); got != want {
 			t.Errorf("%s: status %d, want %d", role, got, want)
 		}
+	}
+}
+
+// TestMounts: the host can unmount what was mounted when a sandbox began, and does not see what that mounts.
+func TestMounts(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	dir := t.TempDir()
+	inner := filepath.Join(dir, "host")
+	runtime.LockOSThread() // this thread stands for the host, and ends with the test
+	if err := errors.Join(unix.Unshare(unix.CLONE_NEWNS),
+		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+		unix.Mount("host", dir, "tmpfs", 0, "")); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	if err := errors.Join(unix.Mount("", dir, "", unix.MS_SHARED, ""), // as systemd makes all mounts
+		os.Mkdir(inner, 0o755), os.Mkdir(filepath.Join(dir, "ours"), 0o755),
+		unix.Mount("stick", inner, "tmpfs", 0, "")); err != nil {
+		t.Fatal(err)
+	}
+	cmd, out := start(t, "mounts", dir)
+	defer cmd.Process.Kill()
+	if line, err := out.ReadString('\n'); err != nil {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if here := mountedBelow(dir); len(here) != 2 {
+		t.Errorf("the host sees mounts of the sandbox: %q", here)
+	}
+	if err := unix.Unmount(inner, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

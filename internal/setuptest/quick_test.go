@@ -62,6 +62,7 @@ func TestQuick(t *testing.T) {
 			on := func(script string, input []byte) string { return ssh(t, config, script, input) }
 			program, err := os.ReadFile(binary)
 			must(t, err)
+			on("mount --make-rshared /", nil) // as systemd does
 			// Other tests look at the loop devices of the host for data volumes in the default directory.
 			on("mkdir /var/lib/tare/own && ln -s ../images /var/lib/tare/own/images && "+
 				"cat >/var/lib/tare/tare && chmod 755 /var/lib/tare/tare", program)

@@ -76,7 +76,8 @@ func missing(name, from string) error {
 		return fault.WithRemedy(fault.Hostf("this host has no %s", name),
 			"install it, or let tare use that of its tools tree: programs: %s", model.ProgramsTools)
 	case tree.Load() == nil:
-		return fault.WithRemedy(fault.Hostf("this host has no %s, and the tools tree is not built", name), "tare image")
+		return fault.WithRemedy(fault.Hostf("this host has no %s, and the tools tree is not built", name),
+			"tare image builds it; on hosts that cannot, tare image import takes that of another machine")
 	default:
 		return fault.Hostf("neither this host nor the tools tree has %s", name)
 	}

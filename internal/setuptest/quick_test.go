@@ -74,7 +74,11 @@ func TestQuick(t *testing.T) {
 			}
 			before := on(machineState, nil)
 			const tare = "TARE_STATE=/var/lib/tare/own /var/lib/tare/tare"
-			out := on("cd /tmp && "+tare+" run quick --yes --budget 20s --out q.tare 2>&1 && rm q.tare", nil)
+			run := tare + " run quick --yes --budget 20s --out q.tare 2>&1"
+			if name == bare { // a trial of User-Mode Linux may take more than a minute, which quick tells by its status
+				run = "{ " + run + " || [ $? = 5 ]; }"
+			}
+			out := on("cd /tmp && "+run+" && rm q.tare", nil)
 			after := on(machineState, nil)
 			if changed := difference(before, after); changed != "" {
 				t.Errorf("the machine was changed:%s", changed)

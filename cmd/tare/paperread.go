@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/dataset"
-	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/store"
@@ -38,13 +36,9 @@ func openPaperRuns(ctx context.Context, a *paper.Article, paths []string) (*pape
 	var systems []string
 	for _, path := range paths {
 		err := readRun(ctx, path, func(s *store.Run) error {
-			body, err := s.Document(store.DocEnvironment)
-			if err != nil {
-				return err
-			}
 			var env host.Environment
-			if err := json.Unmarshal(body, &env); err != nil {
-				return fault.Campaignf("%s: %s: %w", path, store.DocEnvironment, err)
+			if err := s.Decode(store.DocEnvironment, &env); err != nil {
+				return err
 			}
 			m = machineOf(&env)
 			arms, err := s.Arms()

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/dataset"
-	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
@@ -108,15 +106,8 @@ func (r *Run) readFacts(s *store.Run, c *campaign.Campaign) error {
 	}
 	for name, into := range map[string]any{store.DocEnvironment: &env, store.DocUserland: &userland,
 		store.DocSystems: &systems} {
-		body, err := s.Document(name)
-		if err != nil && fault.KindOf(err) == fault.Campaign {
-			continue // it is not in the run
-		}
-		if err != nil {
+		if err := s.DecodeIfAny(name, into); err != nil {
 			return err
-		}
-		if err := json.Unmarshal(body, into); err != nil {
-			return fault.Campaignf("%s: %s: %w", s.Path(), name, err)
 		}
 	}
 	sessions, err := s.Sessions()

@@ -423,19 +423,11 @@ type capabilities struct {
 
 // readSystems returns none for a run without this document, or with one of another form.
 func readSystems(r *store.Run) (systems []capabilities, err error) {
-	body, err := r.Document(store.DocSystems)
-	if err != nil {
-		if fault.KindOf(err) == fault.Campaign {
-			return nil, nil
-		}
+	var form *json.UnmarshalTypeError
+	if err := r.DecodeIfAny(store.DocSystems, &systems); errors.As(err, &form) {
+		return nil, nil
+	} else if err != nil {
 		return nil, err
-	}
-	if err := json.Unmarshal(body, &systems); err != nil {
-		var form *json.UnmarshalTypeError
-		if errors.As(err, &form) {
-			return nil, nil
-		}
-		return nil, fault.Campaignf("%s is damaged: %s: %w", r.Path(), store.DocSystems, err)
 	}
 	return systems, nil
 }

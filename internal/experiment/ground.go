@@ -113,19 +113,12 @@ func governors(e host.Environment) string {
 // document with the environment of their boot.
 func groundOf(s *store.Run, described string) (g ground, err error) {
 	for name, v := range map[string]any{described: &g.env, store.DocUserland: &g.image, store.DocSystems: &g.systems} {
-		has, err := s.HasDocument(name)
-		if err != nil {
+		decode := s.Decode
+		if name == store.DocSystems { // it only serves to compare versions
+			decode = s.DecodeIfAny
+		}
+		if err := decode(name, v); err != nil {
 			return g, err
-		}
-		if !has && name == store.DocSystems { // it only serves to compare versions
-			continue
-		}
-		body, err := s.Document(name)
-		if err != nil {
-			return g, err
-		}
-		if err := json.Unmarshal(body, v); err != nil {
-			return g, fault.Campaignf("%s is damaged: %s: %w", s.Path(), name, err)
 		}
 	}
 	sessions, err := s.Sessions()

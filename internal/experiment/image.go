@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -129,12 +128,6 @@ func (t *Testbed) needImageOf(ctx context.Context, path, key string, recipe imag
 // imageKey is the key of the image that a run was made with.
 func imageKey(s *store.Run) (string, error) {
 	var userland struct{ Key string }
-	b, err := s.Document(store.DocUserland)
-	if err != nil {
-		return "", err
-	}
-	if err := json.Unmarshal(b, &userland); err != nil {
-		return "", fault.Campaignf("%s: %s: %w", s.Path(), store.DocUserland, err)
-	}
-	return userland.Key, nil
+	err := s.Decode(store.DocUserland, &userland)
+	return userland.Key, err
 }

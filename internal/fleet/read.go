@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/compare"
 	"github.com/tare-bench/tare/internal/dataset"
-	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/host/doctor"
 	"github.com/tare-bench/tare/internal/report"
@@ -52,13 +50,9 @@ func Read(r *store.Run) (*Run, error) {
 		return nil, err
 	}
 	run.incomplete = report.Incomplete(sessions)
-	body, err := r.Document(store.DocEnvironment)
-	if err != nil {
-		return nil, err
-	}
 	var env host.Environment
-	if err := json.Unmarshal(body, &env); err != nil {
-		return nil, fault.Campaignf("%s: environment: %w", r.Path(), err)
+	if err := r.Decode(store.DocEnvironment, &env); err != nil {
+		return nil, err
 	}
 	run.HostID, run.Type = env.HostID, typeOf(&env)
 	run.facts = factsOf(c, &env)

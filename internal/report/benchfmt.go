@@ -2,7 +2,6 @@ package report
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -16,7 +15,6 @@ import (
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/dataset"
-	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
@@ -112,10 +110,8 @@ func benchConfig(r *store.Run, c *campaign.Campaign) ([]benchfmt.Config, error) 
 		}
 	}
 	var env host.Environment
-	if body, err := r.Document(store.DocEnvironment); err == nil {
-		if err := json.Unmarshal(body, &env); err != nil {
-			return nil, fault.Campaignf("%s is damaged: environment: %w", r.Path(), err)
-		}
+	if err := r.DecodeIfAny(store.DocEnvironment, &env); err != nil {
+		return nil, err
 	}
 	var config []benchfmt.Config
 	for _, kv := range [][2]string{

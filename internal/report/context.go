@@ -5,7 +5,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/dataset"
-	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/plan"
@@ -77,12 +75,8 @@ func ContextOf(r *store.Run) (Context, error) {
 		return ctx, err
 	}
 	env := &ctx.Machine
-	body, err := r.Document(store.DocEnvironment)
-	if err != nil {
+	if err := r.Decode(store.DocEnvironment, env); err != nil {
 		return ctx, err
-	}
-	if err := json.Unmarshal(body, env); err != nil {
-		return ctx, fault.Campaignf("%s is damaged: environment: %w", r.Path(), err)
 	}
 	events, err := r.Events()
 	if err != nil {
@@ -142,8 +136,7 @@ func programs(r *store.Run, c *campaign.Campaign) string {
 		Name     string
 		Versions map[string]string
 	}
-	body, err := r.Document(store.DocSystems)
-	if err != nil || json.Unmarshal(body, &systems) != nil {
+	if r.DecodeIfAny(store.DocSystems, &systems) != nil {
 		return "" // in no run of an older tare, and it only serves to show this
 	}
 	var said []string

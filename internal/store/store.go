@@ -214,6 +214,26 @@ func (r *Run) Document(name string) ([]byte, error) {
 	return b, r.explainRead(err)
 }
 
+// Decode reads a document of the run that is JSON into v.
+func (r *Run) Decode(name string, v any) error {
+	body, err := r.Document(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return fault.Campaignf("%s is damaged: %s: %w", r.path, name, err)
+	}
+	return nil
+}
+
+// DecodeIfAny is Decode, but leaves v as it is if the run does not contain the document.
+func (r *Run) DecodeIfAny(name string, v any) error {
+	if has, err := r.HasDocument(name); err != nil || !has {
+		return err
+	}
+	return r.Decode(name, v)
+}
+
 // began is when this process began to work, and since tells how long ago that was, by
 // the monotonic clock. Tests replace since.
 var (

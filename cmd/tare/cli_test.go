@@ -94,7 +94,7 @@ func TestBadInput(t *testing.T) {
 		{"a tool, but no file", []string{"parse", "fio"}, exitCampaign,
 			[]string{"the file with the output of fio is missing"}, false},
 		{"a file, but no tool", []string{"parse", short}, exitCampaign, []string{"which tool or workload wrote"}, false},
-		{"two files", []string{"parse", "fio", short, short}, exitCampaign, []string{"2 files"}, false},
+		{"stdin twice", []string{"parse", "fio", "-", short, "-"}, exitCampaign, []string{"stdin is named 2 times"}, false},
 		{"nonsense to parse", []string{"parse", "sysbench-cpu", short}, exitCampaign, []string{"short.tare"}, false},
 		{"precision of nothing", []string{"run", campaign("ok.yaml", good), "--precision", "much"}, exitCampaign,
 			[]string{"--precision", "much"}, true},
@@ -239,6 +239,31 @@ func TestParse(t *testing.T) {
 		if r := tare(t, t.TempDir(), c.args...); r.status != 0 || !strings.Contains(r.stdout, c.says) {
 			t.Errorf("%q: no %s: %s%s", c.args, c.says, r.stdout, r.stderr)
 		}
+	}
+}
+
+// TestParseSeveral: each file is read by itself, and other versions of the tool are told.
+func TestParseSeveral(t *testing.T) {
+	cpu, err := os.ReadFile("../../internal/workload/tool/testdata/sysbench/cpu.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, dir, "host.txt", string(cpu))
+	write(t, dir, "guest.txt", strings.Replace(string(cpu), "sysbench 1.0.20", "sysbench 1.0.11", 1))
+	var p struct {
+		Outputs []struct{ File, Tool, Version string }
+		Doubts  []string
+	}
+	r := tare(t, dir, "parse", "sysbench", "host.txt", "guest.txt")
+	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil || len(p.Outputs) != 2 || p.Outputs[1].File != "guest.txt" ||
+		len(p.Doubts) != 1 || !strings.Contains(r.stderr, "other versions, whose figures may not be comparable: 1.0.20 in "+
+		"host.txt, 1.0.11 in guest.txt") {
+		t.Errorf("%v, %+v\n%s", err, p, r.stderr)
+	}
+	r = tare(t, dir, "parse", "sysbench", "host.txt", "host.txt")
+	if r.status != 0 || strings.Contains(r.stdout, "doubts") || r.stderr != "" {
+		t.Errorf("the same file twice: %s%s", r.stdout, r.stderr)
 	}
 }
 

@@ -144,7 +144,7 @@ const maxRawOutput = 64 << 20
 
 func newParse(*options) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "parse WORKLOAD|TOOL FILE",
+		Use:   "parse WORKLOAD|TOOL FILE...",
 		Short: "Read the saved output of a workload or a tool, and print its figures as JSON",
 		Long: `parse reads the output of a program that you ran yourself. For a workload it
 prints the metrics in tare's units; for a tool, every figure in the output, with
@@ -152,11 +152,13 @@ the tool's own names and units. Some names are both a tool's and a workload's: t
 mean the tool unless you give --workload. parse refuses incomplete output. It numbers
 the figures of several runs of a tool, or refuses them. "unread" are lines with numbers
 that tare did not read, and "doubts" are failures and contradictions in the output.
+Of several files, each is read by itself, and parse says if the tool had other versions.
 docs/parse.md lists the versions. Supported tools:
 
 ` + toolNames(),
 		Example: "  tare parse fio-randread saved.json\n  tare parse dd-write - < dd.txt\n" +
-			"  tare parse iozone iozone.txt\n  tare parse --workload iozone iozone.txt",
+			"  tare parse iozone iozone.txt\n  tare parse --workload iozone iozone.txt\n" +
+			"  tare parse stress-ng host.txt guest.txt",
 		Args: parseArgs,
 	}
 	asWorkload := c.Flags().Bool("workload", false,
@@ -170,30 +172,72 @@ docs/parse.md lists the versions. Supported tools:
 		if isTool, isWorkload = isTool && !*asWorkload, isWorkload && !*asTool; !isTool && !isWorkload {
 			return unknownParser(args[0], *asTool, *asWorkload)
 		}
-		b, err := rawOutput(cmd.InOrStdin(), args[1])
-		if err != nil {
-			return err
+		stderr := cmd.ErrOrStderr()
+		var outputs []parsedOutput
+		for _, file := range args[1:] {
+			b, err := rawOutput(cmd.InOrStdin(), file)
+			if err != nil {
+				return err
+			}
+			var o parsedOutput
+			if isTool {
+				o, err = parsedByTool(stderr, file, t, b)
+			} else {
+				o, err = parsed(stderr, file, w, b)
+			}
+			if err != nil {
+				return fault.Campaignf("%s: %w", file, err)
+			}
+			outputs = append(outputs, o)
 		}
-		var result any
-		if isTool {
-			result, err = parsedByTool(cmd.ErrOrStderr(), args[1], t, b)
-		} else {
-			result, err = parsed(cmd.ErrOrStderr(), args[1], w, b)
+		if len(outputs) == 1 {
+			return view.PrintJSON(cmd.OutOrStdout(), outputs[0])
 		}
-		if err != nil {
-			return fault.Campaignf("%s: %w", args[1], err)
+		all := struct {
+			Outputs []parsedOutput `json:"outputs"`
+			Doubts  []string       `json:"doubts,omitempty"`
+		}{Outputs: outputs}
+		for i := range outputs {
+			outputs[i].File = args[1+i]
 		}
-		return view.PrintJSON(cmd.OutOrStdout(), result)
+		if doubt := otherVersions(outputs); doubt != "" {
+			fmt.Fprintf(stderr, "tare: in doubt: %s\n", doubt)
+			all.Doubts = []string{doubt}
+		}
+		return view.PrintJSON(cmd.OutOrStdout(), all)
 	}
 	return c
 }
 
-// parseArgs accepts a name and a file.
+// parsedOutput is what parse prints of one output.
+type parsedOutput struct {
+	File     string        `json:"file,omitempty"` // if there are several
+	Tool     string        `json:"tool,omitempty"`
+	Workload string        `json:"workload,omitempty"`
+	Version  string        `json:"version,omitempty"`
+	Metrics  []tool.Figure `json:"metrics"`
+	Doubts   []string      `json:"doubts,omitempty"`
+	Unread   []string      `json:"unread,omitempty"`
+}
+
+// otherVersions says that outputs are of different versions of the tool; "" if they are not, as far as they tell.
+func otherVersions(outputs []parsedOutput) string {
+	var files, versions []string
+	for _, o := range outputs {
+		if o.Version != "" && !slices.Contains(versions, o.Version) {
+			files, versions = append(files, fmt.Sprintf("%s in %s", o.Version, o.File)), append(versions, o.Version)
+		}
+	}
+	if len(versions) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("the tool has other versions, whose figures may not be comparable: %s", strings.Join(files, ", "))
+}
+
+// parseArgs accepts a name and files, of which only one may be stdin.
 func parseArgs(_ *cobra.Command, args []string) error {
 	const fix = "tare parse TOOL FILE; tare parse --help lists the tools, tare workloads the workloads"
 	switch len(args) {
-	case 2:
-		return nil
 	case 0:
 		return fault.WithRemedy(fault.Campaignf("the name of a tool or workload, and the file with its output, are missing"),
 			fix)
@@ -204,7 +248,10 @@ func parseArgs(_ *cobra.Command, args []string) error {
 		return fault.WithRemedy(fault.Campaignf("the file with the output of %s is missing", args[0]),
 			fix+"; a FILE of - is stdin")
 	}
-	return fault.WithRemedy(fault.Campaignf("%d files: each output is parsed on its own", len(args)-1), fix)
+	if n := len(slices.DeleteFunc(slices.Clone(args[1:]), func(file string) bool { return file != "-" })); n > 1 {
+		return fault.WithRemedy(fault.Campaignf("stdin is named %d times", n), fix)
+	}
+	return nil
 }
 
 // unknownParser is the error for a name that is neither a tool's nor a workload's, or not of the kind that was
@@ -269,10 +316,10 @@ func toolNames() string {
 }
 
 // parsedByTool prints what the output of a tool says. What tare did not read, and what is in doubt, is also told on w.
-func parsedByTool(w io.Writer, name string, t tool.Tool, output []byte) (any, error) {
+func parsedByTool(w io.Writer, name string, t tool.Tool, output []byte) (o parsedOutput, err error) {
 	r, err := t.Examine(string(output))
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	doubts := []string{}
 	for _, doubt := range r.Doubts {
@@ -281,13 +328,7 @@ func parsedByTool(w io.Writer, name string, t tool.Tool, output []byte) (any, er
 	}
 	unread := r.Unread()
 	tellUnread(w, name, unread)
-	return struct {
-		Tool    string        `json:"tool"`
-		Version string        `json:"version,omitempty"`
-		Metrics []tool.Figure `json:"metrics"`
-		Doubts  []string      `json:"doubts,omitempty"`
-		Unread  []string      `json:"unread,omitempty"`
-	}{r.Tool, r.Version, r.Figures, doubts, unread}, nil
+	return parsedOutput{Tool: r.Tool, Version: r.Version, Metrics: r.Figures, Doubts: doubts, Unread: unread}, nil
 }
 
 // tellUnread says on w which lines with numbers tare did not read.
@@ -311,15 +352,16 @@ func tellUnread(w io.Writer, name string, lines []string) {
 }
 
 // parsed is what it prints for a workload.
-func parsed(stderr io.Writer, name string, w *workload.Workload, output []byte) (any, error) {
+func parsed(stderr io.Writer, name string, w *workload.Workload, output []byte) (o parsedOutput, err error) {
 	values, err := w.Parse(output)
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	var unread []string
+	version := ""
 	if t, ok := tool.Get(w.Tool); ok {
 		if r, err := t.Read(string(output)); err == nil {
-			unread = r.Unread()
+			unread, version = r.Unread(), r.Version
 			tellUnread(stderr, name, unread)
 		}
 	}
@@ -329,11 +371,7 @@ func parsed(stderr io.Writer, name string, w *workload.Workload, output []byte) 
 			list = append(list, tool.Figure{Name: m.Name, Value: v, Unit: m.Unit, Better: m.Better})
 		}
 	}
-	return struct {
-		Workload string        `json:"workload"`
-		Metrics  []tool.Figure `json:"metrics"`
-		Unread   []string      `json:"unread,omitempty"`
-	}{w.Name, list, unread}, nil
+	return parsedOutput{Workload: w.Name, Version: version, Metrics: list, Unread: unread}, nil
 }
 
 func newGC(o *options) *cobra.Command {

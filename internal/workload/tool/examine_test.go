@@ -336,3 +336,49 @@ func TestParsePage(t *testing.T) {
 		t.Errorf("the table in %s is not that of the tools: go test -update writes it", path)
 	}
 }
+
+// TestRunsWithoutFirstLine: of tools that print no first line, several runs are numbered if each name is there as often
+// as every other; what one run repeats, and a run that lacks a figure, is not.
+func TestRunsWithoutFirstLine(t *testing.T) {
+	times := func(real string) string { return "\nreal\t" + real + "\nuser\t0m0.100s\nsys\t0m0.200s\n" }
+	tar := "Total bytes written: 40960 (40KiB, 166MiB/s)\n"
+	nuttcp := "  112.5000 MB /   1.00 sec =  943.7180 Mbps 13 %TX 7 %RX 0 retrans 0.07 msRTT\n"
+	zstd := "in                   : 20.60%   (  16.0 MiB =>   3.30 MiB, out) \n"
+	for _, c := range []struct {
+		tool, text, name string
+		value            float64
+	}{
+		{"tar", tar + times("0m1.000s") + tar + times("0m2.000s"), "run 2: wall time", 2},
+		{"tar", times("0m1.000s") + times("0m2.000s") + times("0m3.000s"), "run 3: wall time", 3},
+		{"nuttcp", nuttcp + strings.ReplaceAll(nuttcp, "943.7180", "943.7190"), "run 2: throughput", 943.719},
+		{"lmbench", "0.512000 18308.59\n0.512000 18310.01\n", "run 1: bandwidth", 18308.59},
+		{"zstd", zstd + strings.ReplaceAll(zstd, "3.30", "3.31"), "run 2: packed", 3.31},
+		{"redis-benchmark", "SET: 99009.90 requests per second\nSET: 98039.22 requests per second\n",
+			"run 1: SET: rate", 99009.9},
+		{"tar", tar + times("0m1.000s") + times("0m2.000s"), "bytes written", 40960},
+		{"tcpbench", fixture(t, "tcpbench/tcp.txt"), "", 0},
+	} {
+		r := examine(t, c.tool, c.text)
+		numbered := strings.HasPrefix(r.Figures[0].Name, "run 1: ")
+		if numbered != strings.HasPrefix(c.name, "run ") {
+			t.Errorf("%s: the figures are %v", c.tool, r.Figures)
+			continue
+		}
+		if c.name != "" && value(t, r, c.name).Value != c.value {
+			t.Errorf("%s: %s is not %v: %v", c.tool, c.name, c.value, r.Figures)
+		}
+	}
+}
+
+// TestRunsOfOtherVersions: of several runs in one output, other versions of the tool are a doubt.
+func TestRunsOfOtherVersions(t *testing.T) {
+	cpu := fixture(t, "sysbench/cpu.txt")
+	older := strings.Replace(cpu, "sysbench 1.0.20", "sysbench 1.0.11", 1)
+	r := examine(t, "sysbench", cpu+older)
+	if len(r.Doubts) != 1 || !strings.Contains(r.Doubts[0].Error(), "run 2: the tool has another version") {
+		t.Errorf("doubts %v", r.Doubts)
+	}
+	if r := examine(t, "sysbench", cpu+cpu); len(r.Doubts) != 0 {
+		t.Errorf("doubts %v", r.Doubts)
+	}
+}

@@ -275,7 +275,50 @@ func (t Tool) Examine(text string) (*Report, error) {
 			return r, nil
 		}
 	}
-	return t.readPasted(text, true)
+	r, err := t.readPasted(text, true)
+	if err == nil && !slices.Contains(repeating, t.Name) {
+		r.numberRuns()
+	}
+	return r, err
+}
+
+// repeating are tools that print the same names several times in one run: of jobs, streams or intervals.
+var repeating = []string{"fio", "ioping", "iperf2", "tcpbench"}
+
+// numberRuns numbers the figures of several runs of a tool that has no first line of its own, if each name is there as
+// often as every other. The figures of a name are in the order of the output.
+func (r *Report) numberRuns() {
+	type kind struct{ name, unit string }
+	times := map[kind]int{}
+	of := make([]int, len(r.Figures)) // the run of each figure
+	for i, f := range r.Figures {
+		times[kind{f.Name, f.Unit}]++
+		of[i] = times[kind{f.Name, f.Unit}]
+	}
+	runs := 0
+	for _, n := range times {
+		if runs == 0 {
+			runs = n
+		}
+		if n != runs {
+			return
+		}
+	}
+	if runs < 2 {
+		return
+	}
+	for i := range r.Figures {
+		r.Figures[i].Name = fmt.Sprintf("run %d: %s", of[i], r.Figures[i].Name)
+	}
+	var sorted []Figure
+	for run := 1; run <= runs; run++ {
+		for i, f := range r.Figures {
+			if of[i] == run {
+				sorted = append(sorted, f)
+			}
+		}
+	}
+	r.Figures = sorted
 }
 
 // runs returns the outputs of the runs in a text, which begin at the lines that the tool prints first.
@@ -304,6 +347,10 @@ func (t Tool) readRuns(runs []string) (*Report, error) {
 		prefix := fmt.Sprintf("run %d: ", i+1)
 		for j, doubt := range r.Doubts {
 			r.Doubts[j] = fmt.Errorf("%s%w", prefix, doubt)
+		}
+		if r.Version != "" && all.Version != "" && r.Version != all.Version {
+			all.Doubts = append(all.Doubts, fmt.Errorf("%sthe tool has another version, whose figures may not be comparable: "+
+				"%s, not %s", prefix, r.Version, all.Version))
 		}
 		all.include(prefix, r)
 		for name, word := range r.Words {

@@ -11,6 +11,9 @@ import (
 // anyNumber is a number in a text.
 var anyNumber = regexp.MustCompile(`\d+(?:\.\d+)?(?:e[-+]?\d+)?`)
 
+// runNumber is what Examine puts before the names of figures of several runs.
+var runNumber = regexp.MustCompile(`^run \d+: `)
+
 // scales are what a reader may multiply a printed number by, such as for k and Mi.
 var scales = []float64{1, 1e3, 1e6, 1e9, 1e12, 1 << 10, 1 << 20, 1 << 30, 1 << 40, 1e-3, 1e-6, 1e-9}
 
@@ -51,7 +54,7 @@ type knownNumbers struct {
 func (r *Report) knownNumbers() knownNumbers {
 	known := knownNumbers{words: map[string]bool{}}
 	for _, f := range r.Figures {
-		for _, word := range anyNumber.FindAllString(f.Name, -1) {
+		for _, word := range anyNumber.FindAllString(runNumber.ReplaceAllString(f.Name, ""), -1) {
 			known.words[word] = true
 		}
 		for _, word := range anyNumber.FindAllString(f.Printed, -1) {

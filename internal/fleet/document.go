@@ -106,7 +106,8 @@ func (g *Group) section(r *Result, id string) *view.Section {
 	}
 	s.Add(t, g.shares())
 	odd := &view.Section{Title: "Odd machines", About: "These machines have costs outside the range that the other " +
-		"machines of the group suggest, by more than chance. How else they differ shows where to look, but does not prove the cause."}
+		"machines of the group suggest, by more than chance. How else they differ shows where to look, but " +
+		"does not prove the cause."}
 	for _, o := range g.Odd {
 		odd.Add(&view.Bullets{Lead: fmt.Sprintf("Odd: %s. %s", o.Machine, o.sentence()), Items: o.lines()})
 	}

@@ -384,8 +384,8 @@ func FirstScenario(res *analyze.Result) string {
 	return ""
 }
 
-// device says how many of the bytes that each arm wrote reached the device, and how many of those that it read the device
-// delivered.
+// device says how many of the bytes that each arm wrote reached the device, and how many of those that it read the
+// device delivered.
 func (c *costs) device() []string {
 	return []string{
 		c.ofBytes("reached the device, of the bytes written: ", model.ProbeDeviceBytes, model.ProbeWorkloadBytes),

@@ -202,5 +202,10 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	s.show(w, http.StatusOK, "compare", map[string]any{"Comparison": c, "BaselineLegend": compare.BaselineLegend})
+	changes, err := view.HTML(2, c.Document(false)...)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	s.show(w, http.StatusOK, "compare", map[string]any{"First": c.First, "Changes": changes})
 }

@@ -20,7 +20,7 @@ import (
 // TestSameEverywhere: terminal, page, Markdown, CSV and JSON have the same text for every cell of every table of a run,
 // and CSV and JSON the same number.
 func TestSameEverywhere(t *testing.T) {
-	r := synth{blocks: 12, several: true, ended: string(plan.ReasonBlocks)}.write(t)
+	r := synth{blocks: 12, several: true, bulk: true, ended: string(plan.ReasonBlocks)}.write(t)
 	res := analyzed(t, r)
 	cells := sameEverywhere(t, res, written(t, r, res, Options{}))
 	cases := reporttest.Cases()

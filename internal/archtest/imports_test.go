@@ -48,11 +48,11 @@ var rooms = []struct {
 	{"keeper", []string{"system", "agent", "instance", "sandbox", "terminal"},
 		"a keeper holds one guest that people use by hand; it knows nothing of campaigns and runs"},
 	{"run", []string{"plan", "campaign", "store", "system", "workload", "probe", "host/watch", "agent", "image", "cgroup",
-		"pagecache", "instance", "sandbox", "stats", "prompt"},
+		"agent/wire", "pagecache", "instance", "sandbox", "stats", "prompt"},
 		"run walks the plan; it does not know how a guest is made (system/...), nor what the numbers mean (analyze, report)"},
 	{"experiment", []string{"campaign", "plan", "run", "store", "dataset", "analyze", "workload", "workload/builtin",
 		"probe", "system", "system/all", "system/xen", "host", "image",
-		"agentbin", "cgroup", "instance", "network", "prompt", "sandbox", "tools", "volume"},
+		"agent/wire", "agentbin", "cgroup", "container", "instance", "network", "prompt", "sandbox", "tools", "volume"},
 		"an experiment takes a campaign to a complete run; it shows nothing, so it never imports report"},
 	{"experiment/experimenttest", []string{"campaign", "store", "workload/builtin"},
 		"experimenttest writes run files for tests"},
@@ -92,7 +92,8 @@ var rooms = []struct {
 		"a server reads runs and changes none: it never imports system, nor run"},
 
 	// What run is based on.
-	{"image", []string{"files", "volume"}, "an image does not know the systems that it serves"},
+	{"image", []string{"container", "files", "volume"}, "an image does not know the systems that it serves"},
+	{"container", nil, "container reads what others made; it does not know what it is for"},
 	{"lab", []string{"image", "agent", "terminal"}, "a lab is a machine: it knows nothing of what runs in it"},
 	{"workload", []string{"histogram", "nearest", "workload/tool"}, "a workload does not know the system that it runs on"},
 	{"workload/tool", []string{"histogram"}, "a reader of a tool's output knows no workload"},
@@ -233,6 +234,8 @@ func TestOwners(t *testing.T) {
 		{[]string{"github.com/moby/profiles/..."}, []string{"internal/system/oci"}},
 		{[]string{"github.com/digitalocean/..."}, []string{"internal/system/libvirt"}},
 		{[]string{"github.com/vmware/..."}, []string{"internal/system/vmware"}},
+		{[]string{"github.com/google/go-containerregistry/...", "github.com/containerd/containerd/..."},
+			[]string{"internal/container"}},
 		{[]string{"go.temporal.io/..."}, []string{"internal/fleet/durable"}},
 		{[]string{"C"}, nil}, // tare is one static file
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/tare-bench/tare/internal/agent/server"
 	"github.com/tare-bench/tare/internal/agent/token"
 	"github.com/tare-bench/tare/internal/agent/vminit"
+	"github.com/tare-bench/tare/internal/agent/wire"
 )
 
 func main() {
@@ -49,6 +50,12 @@ func run(args []string) error {
 	}
 	if args[0] == server.LimitedMode {
 		return server.ExecLimited(args[1:])
+	}
+	switch args[0] {
+	case wire.EmptyMode:
+		return server.Empty()
+	case wire.PassMode:
+		return nil
 	}
 	heedSignals()
 	conn, rest, err := dial(args)

@@ -54,7 +54,7 @@ func checkCampaign(t *testing.T, file string, text []byte) {
 	c, err := campaign.Parse(file, text, experiment.KnownAnywhere())
 	built := func(w campaign.Workload) bool { return w.Build != "" } // on the user's machine
 	if err == nil && !slices.ContainsFunc(c.Workloads, built) {
-		_, err = experiment.RecipeOf(c)
+		_, err = experiment.SourceOf(t.Context(), t.TempDir(), c)
 	}
 	if err != nil {
 		t.Error(err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -139,7 +140,7 @@ Over Temporal, the machine's worker answers and measures, unless it is measuring
 		if *measure {
 			return r.measureHealth(cmd.Context(), cmd.OutOrStdout(), p, o, *f)
 		}
-		if err := r.checkCampaign(cmd.OutOrStdout(), o.stateDir); err != nil {
+		if err := r.checkCampaign(cmd.Context(), cmd.OutOrStdout(), o.stateDir); err != nil {
 			return err
 		}
 		said, errs := each(r, func(_ fleet.Member, h remote.Host) (string, error) {
@@ -158,7 +159,7 @@ Over Temporal, the machine's worker answers and measures, unless it is measuring
 		if *measure {
 			return r.measureHealthDurable(cmd.Context(), cmd.OutOrStdout(), t, f, o.stateDir)
 		}
-		if err := r.checkCampaign(cmd.OutOrStdout(), o.stateDir); err != nil {
+		if err := r.checkCampaign(cmd.Context(), cmd.OutOrStdout(), o.stateDir); err != nil {
 			return err
 		}
 		said, errs := r.askDoctors(cmd.Context(), t, f)
@@ -168,11 +169,11 @@ Over Temporal, the machine's worker answers and measures, unless it is measuring
 
 // checkCampaign returns what is wrong with the fleet's campaign on any machine, and says if its image is not here. A
 // fleet may have no campaign.
-func (r *remoteFleet) checkCampaign(w io.Writer, stateDir string) error {
+func (r *remoteFleet) checkCampaign(ctx context.Context, w io.Writer, stateDir string) error {
 	if r.campaign == nil {
 		return nil
 	}
-	_, err := r.imageHere(w, stateDir)
+	_, err := r.imageHere(ctx, w, stateDir)
 	return err
 }
 

@@ -38,16 +38,17 @@ type exportable struct {
 }
 
 // imageHere is the image of the fleet's campaign if it is built here and can be read; else it says what that means.
-func (r *remoteFleet) imageHere(w io.Writer, stateDir string) (*image.Image, error) {
+func (r *remoteFleet) imageHere(ctx context.Context, w io.Writer, stateDir string) (*image.Image, error) {
 	c, err := campaign.Parse(r.Campaign, r.campaign, experiment.KnownAnywhere())
 	if err != nil {
 		return nil, err
 	}
-	recipe, err := experiment.RecipeOf(c)
+	source, err := experiment.SourceOf(ctx, stateDir, c)
 	if err != nil {
 		return nil, err
 	}
-	img, err := image.OpenRecipe(experiment.ImageDir(stateDir), recipe)
+	defer source.Close()
+	img, err := image.OpenRecipe(experiment.ImageDir(stateDir), source.Recipe)
 	why := ""
 	switch {
 	case errors.Is(err, image.ErrNotBuilt):
@@ -64,7 +65,7 @@ func (r *remoteFleet) imageHere(w io.Writer, stateDir string) (*image.Image, err
 
 // openImage is the image to send.
 func (r *remoteFleet) openImage(ctx context.Context, w io.Writer, stateDir string) (*exportable, error) {
-	img, err := r.imageHere(w, stateDir)
+	img, err := r.imageHere(ctx, w, stateDir)
 	if err != nil || img == nil {
 		return nil, err
 	}

@@ -100,7 +100,8 @@ func startGuest(cmd *cobra.Command, o *options, f guestFlags, args []string) err
 		}
 	}
 	if _, err := image.Open(experiment.ImageDir(o.stateDir)); errors.Is(err, image.ErrNotBuilt) {
-		if _, err := experiment.BuildImage(cmd.Context(), o.stateDir, image.Base(), showStep); err != nil {
+		base := experiment.Source{Recipe: image.Base()}
+		if _, err := experiment.BuildImage(cmd.Context(), o.stateDir, base, showStep); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -34,14 +35,15 @@ import; tare fleet run sends them by itself.`,
 	}
 	nonFree := c.Flags().Bool("non-free", false, "allow packages from Debian's contrib and non-free")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		recipe, err := recipeOfArgs(args, *nonFree)
+		source, err := sourceOfArgs(cmd.Context(), o, args, *nonFree)
 		if err != nil {
 			return err
 		}
+		defer source.Close()
 		if os.Getuid() != 0 {
 			return fault.WithRemedy(fault.Hostf("building the userland image needs root"), "sudo tare image")
 		}
-		img, err := experiment.BuildImage(cmd.Context(), o.stateDir, recipe, showStep)
+		img, err := experiment.BuildImage(cmd.Context(), o.stateDir, source, showStep)
 		if err != nil {
 			return err
 		}
@@ -71,17 +73,18 @@ already complete are not written again.`,
 	nonFree := c.Flags().Bool("non-free", false, "allow packages from Debian's contrib and non-free")
 	tools := c.Flags().Bool("tools", false, "the tools tree, instead of a userland image")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		recipe, err := recipeOfArgs(args[1:], *nonFree)
+		source, err := sourceOfArgs(cmd.Context(), o, args[1:], *nonFree)
 		if *tools {
-			recipe, err = image.Tools(), nil
+			source, err = experiment.Source{Recipe: image.Tools()}, nil
 		}
 		if err != nil {
 			return err
 		}
+		defer source.Close()
 		if os.Getuid() != 0 {
 			return fault.WithRemedy(fault.Hostf("only root can read images"), "run the command with sudo")
 		}
-		img, err := experiment.BuildImage(cmd.Context(), o.stateDir, recipe, showStep)
+		img, err := experiment.BuildImage(cmd.Context(), o.stateDir, source, showStep)
 		if err != nil {
 			return err
 		}
@@ -141,23 +144,20 @@ func describeImage(w io.Writer, img *image.Image) {
 	fmt.Fprintln(w)
 }
 
-// recipeOfArgs is the recipe for workloads, or for the one campaign, named on
-// the command line.
-func recipeOfArgs(args []string, nonFree bool) (image.Recipe, error) {
+// sourceOfArgs is what the image for workloads, or for the one campaign, named on the command line is built of.
+func sourceOfArgs(ctx context.Context, o *options, args []string, nonFree bool) (experiment.Source, error) {
+	c := &campaign.Campaign{Image: campaign.Image{AlsoFor: args, NonFree: nonFree}}
 	if len(args) == 1 && (slices.Contains(campaign.BuiltinNames(), args[0]) || isFile(args[0])) {
 		text, file, err := experiment.Text(args[0])
 		if err != nil {
-			return image.Recipe{}, err
+			return experiment.Source{}, err
 		}
-		c, err := campaign.Parse(file, text, experiment.KnownAnywhere())
-		if err != nil {
-			return image.Recipe{}, err
+		if c, err = campaign.Parse(file, text, experiment.KnownAnywhere()); err != nil {
+			return experiment.Source{}, err
 		}
 		c.Image.NonFree = c.Image.NonFree || nonFree
-		return experiment.RecipeOf(c)
 	}
-	c := &campaign.Campaign{Image: campaign.Image{AlsoFor: args, NonFree: nonFree}}
-	return experiment.RecipeOf(c)
+	return experiment.SourceOf(ctx, o.stateDir, c)
 }
 
 func isFile(name string) bool {

@@ -97,14 +97,16 @@ func startLab(cmd *cobra.Command, o *options, f labFlags, kind string, userland 
 	if c.Agent, err = agentbin.Program(); err != nil {
 		return nil, err
 	}
-	recipe, err := recipeOfArgs(userland, false)
+	source, err := sourceOfArgs(cmd.Context(), o, userland, false)
 	if err != nil {
 		return nil, err
 	}
-	if c.Userland, err = experiment.BuildImage(cmd.Context(), o.stateDir, recipe, showStep); err != nil {
+	defer source.Close()
+	if c.Userland, err = experiment.BuildImage(cmd.Context(), o.stateDir, source, showStep); err != nil {
 		return nil, err
 	}
-	if c.Host, err = experiment.BuildImage(cmd.Context(), o.stateDir, lab.Recipe(), showStep); err != nil {
+	source = experiment.Source{Recipe: lab.Recipe()}
+	if c.Host, err = experiment.BuildImage(cmd.Context(), o.stateDir, source, showStep); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "booting the lab (%s) …\n", k)

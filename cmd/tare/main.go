@@ -147,7 +147,8 @@ with a confidence interval, and which figures not to trust, and why.
 	group(root,
 		newDoctor(o), newRun(o), newResume(o), newShow(o), newReport(o), newCompare(o), newFleet(o), newServe(o),
 		newExport(o), newExplain(o), newSystems(o),
-		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o), newPaper(o), newLab(o), newGuest(o), newMan(),
+		newWorkloads(o), newParse(o), newGC(o), newSchema(o), newImage(o), newCost(o), newPaper(o),
+		newLab(o), newGuest(o), newMan(),
 	)
 	root.InitDefaultHelpCmd()
 	if c, _, err := root.Find([]string{"help"}); err == nil {

@@ -88,7 +88,7 @@ recreate_every: 1
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := recipeOfArgs([]string{file}, false)
+	r, err := sourceOfArgs(t.Context(), &options{stateDir: t.TempDir()}, []string{file}, false)
 	if err != nil || !slices.Contains(r.Packages, "zstd") {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -21,6 +21,15 @@ type Rlimit struct {
 	Soft, Hard uint64
 }
 
+// Account is who runs a command.
+type Account struct {
+	UID, GID uint32
+	Groups   []uint32 // supplementary ones
+	// Dirs are directories on the data volume that the command may write to. The guest's agent makes
+	// those that are missing, and gives them to the account.
+	Dirs []string
+}
+
 // Command is a command to run in a guest.
 type Command struct {
 	Argv    []string
@@ -28,6 +37,7 @@ type Command struct {
 	Dir     string
 	Stdin   []byte
 	Rlimits []Rlimit
+	Account *Account // nil: the agent's own
 	// StartAt is when to start, on the guest's CLOCK_MONOTONIC in ns; 0: immediately.
 	StartAt int64
 	// Timeout counts from the start; when it is over, the command's process group is killed.
@@ -157,6 +167,9 @@ func (c *Client) Run(ctx context.Context, cmd Command) (*Result, error) {
 	}
 	for _, l := range cmd.Rlimits {
 		req.Rlimits = append(req.Rlimits, &wire.Rlimit{Resource: uint32(l.Resource), Soft: l.Soft, Hard: l.Hard})
+	}
+	if a := cmd.Account; a != nil {
+		req.Account = &wire.Account{Uid: a.UID, Gid: a.GID, Groups: a.Groups, Dirs: a.Dirs}
 	}
 	if cmd.Timeout > 0 {
 		// A start in the future is at most a moment away, so HangGrace covers it.

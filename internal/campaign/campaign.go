@@ -116,6 +116,9 @@ type Image struct {
 	// AlsoFor are workloads that the image must serve too, so that several
 	// campaigns can share one.
 	AlsoFor []string
+	// OCI names the container image that is the userland, as in package container; "": Debian's packages make it. ID is
+	// its identity, if it is known; it then counts, and not what the name stands for now.
+	OCI, ID string
 }
 
 // The kernels of Debian that machines can boot.

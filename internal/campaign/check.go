@@ -59,6 +59,7 @@ func (r *checker) check(c *Campaign, known Known) {
 		r.Fail("polite.cpus", "%s", why)
 	}
 	c.Workloads = r.expand(c.Workloads)
+	r.checkContainer(c)
 	r.checkEffort(c)
 	r.checkRounds(c)
 }

@@ -227,6 +227,14 @@ var imageKeys = []strict.Key[Image]{
 	strict.Field("also_for", "Further workloads that the image must support, so that several campaigns can share "+
 		"one image.",
 		strict.List("workloads", 100, strict.Name), func(i *Image) *[]string { return &i.AlsoFor }),
+	strict.Field("oci", "Your container image as the userland of all arms, instead of Debian's packages: oci:DIR, "+
+		"oci-archive:FILE, docker-archive:FILE, docker-daemon:NAME, containers-storage:NAME, containerd:NAME, docker://NAME "+
+		"(a registry), a path, or a name in a local store. Workloads are commands of the campaign, with the image's "+
+		"environment, user and working directory.",
+		textKind, func(i *Image) *string { return &i.OCI }),
+	strict.Field("id", "Identity of that container image, sha256:…; tare records it, so that a name that means another "+
+		"image by now does not change a run.",
+		textKind, func(i *Image) *string { return &i.ID }),
 }
 
 var politeKeys = []strict.Key[Polite]{

@@ -96,6 +96,9 @@ func (t *Testbed) Prepare(ctx context.Context, r Request) (*Experiment, error) {
 	if err := t.checkArms(c); err != nil {
 		return nil, err
 	}
+	if c.Image.OCI != "" && t.Image != nil && t.Image.Manifest.Recipe.Container != nil {
+		c.Image.ID = t.Image.Manifest.Recipe.Container.ID // what the name stands for may change
+	}
 	return &Experiment{Campaign: c, Plan: t.plan(c, c.Planned(), env), bed: t, env: env, yaml: yaml, like: r.Like,
 		status: status}, nil
 }
@@ -188,15 +191,16 @@ func (t *Testbed) Resume(ctx context.Context, r Resumption) (_ *Experiment, err 
 	if err := r.Check(c); err != nil {
 		return nil, err
 	}
-	recipe, err := RecipeOf(c)
+	source, err := SourceOf(ctx, t.Host.StateDir, c)
 	if err != nil {
 		return nil, err
 	}
+	defer source.Close()
 	key, err := imageKey(e.Run)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.needImageOf(ctx, path, key, recipe); err != nil {
+	if err := t.needImageOf(ctx, path, key, source); err != nil {
 		return nil, err
 	}
 	if err := e.takeHost(ctx, "resuming", path); err != nil {

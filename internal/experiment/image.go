@@ -9,13 +9,61 @@ import (
 
 	"github.com/tare-bench/tare/internal/agentbin"
 	"github.com/tare-bench/tare/internal/campaign"
+	"github.com/tare-bench/tare/internal/container"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/store"
 )
 
-// RecipeOf is the recipe of the image that all arms of a campaign share.
-func RecipeOf(c *campaign.Campaign) (image.Recipe, error) {
+// Source is what an image is built of.
+type Source struct {
+	image.Recipe
+	from *container.Image // the container image that is the tree; nil: none, or the cache has the image
+}
+
+// Close releases the container image.
+func (s Source) Close() error {
+	if s.from == nil {
+		return nil
+	}
+	return s.from.Close()
+}
+
+// SourceOf is what the image that all arms of a campaign share is built of. The caller closes it.
+func SourceOf(ctx context.Context, stateDir string, c *campaign.Campaign) (Source, error) {
+	if c.Image.OCI == "" {
+		r, err := packagesOf(c)
+		return Source{Recipe: r}, err
+	}
+	if c.Image.ID != "" {
+		cached, err := image.List(ImageDir(stateDir))
+		if err != nil {
+			return Source{}, err
+		}
+		for _, i := range cached {
+			if made := i.Manifest.Recipe.Container; made != nil && made.ID == c.Image.ID {
+				return Source{Recipe: i.Manifest.Recipe}, nil
+			}
+		}
+	}
+	if err := os.MkdirAll(ImageDir(stateDir), 0o755); err != nil {
+		return Source{}, fault.Hostf("%w", err)
+	}
+	found, err := container.Open(ctx, c.Image.OCI, ImageDir(stateDir))
+	if err != nil {
+		return Source{}, err
+	}
+	if c.Image.ID != "" && c.Image.ID != found.ID {
+		err := fault.WithRemedy(fault.Campaignf("the container image %s is now %s; the campaign was made with %s",
+			c.Image.OCI, found.ID, c.Image.ID),
+			"name the image by its digest, or remove id from the campaign to take the new one")
+		return Source{}, errors.Join(err, found.Close())
+	}
+	return Source{image.OfContainer(found), found}, nil
+}
+
+// packagesOf is the recipe of an image of Debian's packages.
+func packagesOf(c *campaign.Campaign) (image.Recipe, error) {
 	all := slices.Clone(c.Workloads)
 	for _, name := range c.Image.AlsoFor {
 		all = append(all, campaign.Workload{Name: name})
@@ -64,23 +112,30 @@ func ImageDir(stateDir string) string {
 	return dir
 }
 
-// BuildImage builds a userland image, or finds it in the cache. step gets each step of
-// a build.
-func BuildImage(ctx context.Context, stateDir string, recipe image.Recipe, step func(string)) (*image.Image, error) {
+// BuildImage builds a userland image, or finds it in the cache. step gets each step of a build.
+func BuildImage(ctx context.Context, stateDir string, s Source, step func(string)) (*image.Image, error) {
 	dir := ImageDir(stateDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fault.Hostf("%w", err)
 	}
-	return image.Build(ctx, image.Options{CacheDir: dir, Recipe: &recipe, Step: step})
+	o := image.Options{CacheDir: dir, Recipe: &s.Recipe, Container: s.from, Step: step}
+	if s.from != nil {
+		var err error
+		if o.Kernel, err = image.Build(ctx, image.Options{CacheDir: dir, Step: step}); err != nil {
+			return nil, err
+		}
+	}
+	return image.Build(ctx, o)
 }
 
 // needImageFor makes the testbed use the image of a campaign, or that of a run which
 // another is to be like; nil: none.
 func (t *Testbed) needImageFor(ctx context.Context, c *campaign.Campaign, like *Likeness) error {
-	recipe, err := RecipeOf(c)
+	source, err := SourceOf(ctx, t.Host.StateDir, c)
 	if err != nil {
 		return err
 	}
+	defer source.Close()
 	var systems []string
 	for _, a := range c.Arms {
 		systems = append(systems, a.System)
@@ -89,18 +144,18 @@ func (t *Testbed) needImageFor(ctx context.Context, c *campaign.Campaign, like *
 		return err
 	}
 	if like != nil {
-		return t.needImageOf(ctx, like.path, like.image, recipe)
+		return t.needImageOf(ctx, like.path, like.image, source)
 	}
-	return t.needImage(ctx, recipe)
+	return t.needImage(ctx, source)
 }
 
-// needImage makes the testbed use the image of this recipe, and builds it if it
+// needImage makes the testbed use the image of this source, and builds it if it
 // is missing.
-func (t *Testbed) needImage(ctx context.Context, recipe image.Recipe) error {
-	if t.Image != nil && t.Image.Key == recipe.Key() {
+func (t *Testbed) needImage(ctx context.Context, source Source) error {
+	if t.Image != nil && t.Image.Key == source.Key() {
 		return nil
 	}
-	img, err := BuildImage(ctx, t.Host.StateDir, recipe, t.step)
+	img, err := BuildImage(ctx, t.Host.StateDir, source, t.step)
 	if err != nil {
 		return err
 	}
@@ -108,15 +163,15 @@ func (t *Testbed) needImage(ctx context.Context, recipe image.Recipe) error {
 }
 
 // needImageOf makes the testbed use the image with this key, which the run at path
-// used: that of the recipe, which can be built, or an older one that is still cached.
-func (t *Testbed) needImageOf(ctx context.Context, path, key string, recipe image.Recipe) error {
-	if key == recipe.Key() {
-		return t.needImage(ctx, recipe)
+// used: that of the source, which can be built, or an older one that is still cached.
+func (t *Testbed) needImageOf(ctx context.Context, path, key string, source Source) error {
+	if key == source.Key() {
+		return t.needImage(ctx, source)
 	}
 	img, err := image.OpenKey(ImageDir(t.Host.StateDir), key)
 	if errors.Is(err, image.ErrNotBuilt) {
 		return fault.WithRemedy(fault.Hostf("the userland image of %s (%.12s) is not on this machine, and this version of "+
-			"tare builds a different one (%.12s) for the same campaign", path, key, recipe.Key()),
+			"tare builds a different one (%.12s) for the same campaign", path, key, source.Key()),
 			"copy its directory to %s from the machine that has it, or start the campaign afresh", ImageDir(t.Host.StateDir))
 	}
 	if err != nil {

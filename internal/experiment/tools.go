@@ -11,7 +11,7 @@ import (
 
 // BuildTools builds the tools tree, or finds it in the cache. step gets each step of a build.
 func BuildTools(ctx context.Context, stateDir string, step func(string)) (*image.Image, error) {
-	return BuildImage(ctx, stateDir, image.Tools(), func(s string) { step("tools tree: " + s) })
+	return BuildImage(ctx, stateDir, Source{Recipe: image.Tools()}, func(s string) { step("tools tree: " + s) })
 }
 
 // needTools builds the tools tree if this host lacks programs of these systems that the tree has.

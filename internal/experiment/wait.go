@@ -10,7 +10,7 @@ import (
 )
 
 // lookTime is how often tare looks whether another one has finished, which takes microseconds.
-const lookTime = 5 * time.Second
+const lookTime = 500 * time.Millisecond
 
 // lock takes the lock of this host, as instance.Lock does, and waits for it as long as Patience says.
 func (t *Testbed) lock(ctx context.Context, about string) (*os.File, error) {

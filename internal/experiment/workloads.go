@@ -14,14 +14,24 @@ import (
 // workloadOf is the workload of a campaign's entry, and the user's build that it
 // runs; nil: none.
 func workloadOf(cw campaign.Workload) (*workload.Workload, *image.OwnBuild, error) {
+	return workloadAs(cw, nil)
+}
+
+// workloadAs is workloadOf for commands that run as a container image's program does; nil: they do not.
+func workloadAs(cw campaign.Workload, as *workload.Process) (*workload.Workload, *image.OwnBuild, error) {
 	var w *workload.Workload
 	var err error
 	if cw.Custom() {
-		w, err = workload.Custom(specOf(cw))
+		spec := specOf(cw)
+		spec.As = as
+		w, err = workload.Custom(spec)
 	} else if w, err = builtin.Get(cw.Name); err == nil {
 		w, err = w.With(cw.Series(), cw.Settings())
 	}
 	if err != nil || cw.Build == "" {
+		if err == nil && as != nil && !cw.Custom() {
+			w = bare(w)
+		}
 		return w, nil, err
 	}
 	own, err := image.ReadOwnBuild(cw.Build)
@@ -56,8 +66,12 @@ func specOf(cw campaign.Workload) workload.Spec {
 // their tools.
 func (t *Testbed) workloads(c *campaign.Campaign) (map[string]*workload.Workload, error) {
 	all := map[string]*workload.Workload{}
+	as, err := processOf(t.Image)
+	if err != nil {
+		return nil, err
+	}
 	for _, cw := range c.Workloads {
-		w, _, err := workloadOf(cw)
+		w, _, err := workloadAs(cw, as)
 		if err != nil {
 			return nil, err
 		}

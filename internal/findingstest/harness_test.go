@@ -83,7 +83,8 @@ func withPrograms(t *testing.T, host *system.Host, workloads []*workload.Workloa
 	if recipe.Key() == image.Base().Key() {
 		return host
 	}
-	img, err := experiment.BuildImage(t.Context(), host.StateDir, recipe, func(step string) { t.Log(step) })
+	img, err := experiment.BuildImage(t.Context(), host.StateDir, experiment.Source{Recipe: recipe},
+		func(step string) { t.Log(step) })
 	must(t, err)
 	program, err := agentbin.Program()
 	must(t, err)

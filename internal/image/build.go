@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tare-bench/tare/internal/container"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/files"
 )
@@ -31,18 +32,23 @@ var (
 // Options are where and what to build.
 type Options struct {
 	CacheDir string
-	Recipe   *Recipe      // nil: Base()
-	Step     func(string) // gets each step of a build as it begins; may be nil
+	Recipe   *Recipe // nil: Base()
+	// Container and Kernel are what an image with Recipe.Container is made of: the container image, and the image whose
+	// kernel it gets.
+	Container *container.Image
+	Kernel    *Image
+	Step      func(string) // gets each step of a build as it begins; may be nil
 }
 
 // Build returns the recipe's image, and builds it first if the cache does not have it. A build
 // needs root, a Debian mirror and some minutes. Concurrent builds wait for each other. A build that
 // fails or is cancelled leaves nothing behind; the next build removes what a killed one has left.
 func Build(ctx context.Context, o Options) (*Image, error) {
-	r := Base()
-	if o.Recipe != nil {
-		r = *o.Recipe
+	if o.Recipe == nil {
+		base := Base()
+		o.Recipe = &base
 	}
+	r := *o.Recipe
 	step := o.Step
 	if step == nil {
 		step = func(string) {}
@@ -88,7 +94,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 		return nil, err
 	}
 	temp, err := os.MkdirTemp(cache, tempPrefix)
-	if err == nil {
+	if err == nil && r.Container == nil {
 		err = os.Chmod(temp, 0o755) // apt downloads as another user
 	}
 	if err != nil {
@@ -99,7 +105,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 		return nil, errors.Join(fault.Hostf("image cache: %w", err), removeTree(temp))
 	}
 	defer log.Close()
-	if err := buildIn(ctx, temp, r, step, log, lock); err != nil {
+	if err := buildIn(ctx, temp, o, step, log, lock); err != nil {
 		if ctx.Err() == nil {
 			err = fmt.Errorf("%w\n  everything that the build printed is in %s", err, log.Name())
 		}
@@ -136,7 +142,8 @@ func publish(temp, dir string) error {
 const logName = "build.log"
 
 // buildIn builds a complete image in dir. What its tools print goes to the log file.
-func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file io.Writer, lock *os.File) error {
+func buildIn(ctx context.Context, dir string, o Options, begin func(string), file io.Writer, lock *os.File) error {
+	r := *o.Recipe
 	log := func(line string) { fmt.Fprintln(file, line) }
 	step := func(text string) {
 		log("== " + text)
@@ -144,39 +151,16 @@ func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file
 	}
 	start := time.Now()
 	key := r.Key()
-	tree, debs, disk := filepath.Join(dir, "tree"), filepath.Join(dir, "debs"), filepath.Join(dir, "disk.ext4")
+	tree, disk := filepath.Join(dir, "tree"), filepath.Join(dir, "disk.ext4")
 
-	step("installing the packages")
-	if err := bootstrap(ctx, log, r, tree, debs, lock); err != nil {
-		return err
+	version, err := "", error(nil)
+	if r.Container != nil {
+		step("unpacking the container image")
+		version, err = takeContainer(ctx, o, tree, filepath.Join(dir, "kernel"))
+	} else {
+		version, err = takePackages(ctx, dir, r, step, log, lock)
 	}
-	for _, b := range r.OwnBuilds {
-		if err := b.copyInto(ctx, tree); err != nil {
-			return err
-		}
-	}
-	for _, p := range r.Programs {
-		if err := p.writeInto(tree); err != nil {
-			return err
-		}
-	}
-	version, err := "", os.Mkdir(filepath.Join(dir, "kernel"), 0o755)
 	if err != nil {
-		return fault.Hostf("kernel: %w", err)
-	}
-	if r.Kernel != "" {
-		step("unpacking the kernel")
-		if version, err = takeKernel(ctx, debs, filepath.Join(dir, "kernel")); err != nil {
-			return err
-		}
-	}
-	if r.Source != "" {
-		step(fmt.Sprintf("splitting the kernel source into %d pieces", r.Pieces))
-		if err := splitSource(ctx, debs, r, filepath.Join(tree, SourcePath)); err != nil {
-			return err
-		}
-	}
-	if err := removeTree(debs); err != nil {
 		return err
 	}
 	step("writing the disk image")
@@ -191,7 +175,7 @@ func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file
 	if err != nil {
 		return fault.Hostf("disk image: %w", err)
 	}
-	pkgs, err := readPackages(tree)
+	pkgs, err := readPackages(tree, r.Container != nil)
 	if err != nil {
 		return err
 	}
@@ -215,6 +199,42 @@ func buildIn(ctx context.Context, dir string, r Recipe, begin func(string), file
 	}
 	step(fmt.Sprintf("built in %s", took.Round(time.Second)))
 	return nil
+}
+
+// takePackages makes the tree of Debian's packages in dir, and takes the kernel out of its package.
+func takePackages(ctx context.Context, dir string, r Recipe, step, log func(string), lock *os.File) (string, error) {
+	tree, debs, kernel := filepath.Join(dir, "tree"), filepath.Join(dir, "debs"), filepath.Join(dir, "kernel")
+	step("installing the packages")
+	if err := bootstrap(ctx, log, r, tree, debs, lock); err != nil {
+		return "", err
+	}
+	for _, b := range r.OwnBuilds {
+		if err := b.copyInto(ctx, tree); err != nil {
+			return "", err
+		}
+	}
+	for _, p := range r.Programs {
+		if err := p.writeInto(tree); err != nil {
+			return "", err
+		}
+	}
+	version, err := "", os.Mkdir(kernel, 0o755)
+	if err != nil {
+		return "", fault.Hostf("kernel: %w", err)
+	}
+	if r.Kernel != "" {
+		step("unpacking the kernel")
+		if version, err = takeKernel(ctx, debs, kernel); err != nil {
+			return "", err
+		}
+	}
+	if r.Source != "" {
+		step(fmt.Sprintf("splitting the kernel source into %d pieces", r.Pieces))
+		if err := splitSource(ctx, debs, r, filepath.Join(tree, SourcePath)); err != nil {
+			return "", err
+		}
+	}
+	return version, removeTree(debs)
 }
 
 // splitSource splits the archive in the source package into the pieces.

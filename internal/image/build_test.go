@@ -133,7 +133,7 @@ func TestBuildOnceForAll(t *testing.T) {
 	if err := verify(img); err != nil {
 		t.Error(err)
 	}
-	if pkgs, err := readPackages(img.Tree); err != nil || len(pkgs) != 1 || pkgs["fio"] != "3.33-3" {
+	if pkgs, err := readPackages(img.Tree, false); err != nil || len(pkgs) != 1 || pkgs["fio"] != "3.33-3" {
 		t.Errorf("packages %v, %v", pkgs, err)
 	}
 	if img.KernelVersion != "6.1.0-1-cloud-amd64" || img.Vmlinux != "" {

@@ -25,7 +25,7 @@ func TestLive(t *testing.T) {
 		"ip", "modprobe"}); missing != nil {
 		t.Errorf("the tree lacks %v", missing)
 	}
-	pkgs, err := readPackages(img.Tree)
+	pkgs, err := readPackages(img.Tree, false)
 	if err != nil || pkgs["fio"] == "" || len(pkgs) != len(img.Manifest.Packages) {
 		t.Errorf("packages: %v, %d of them, fio %q", err, len(pkgs), pkgs["fio"])
 	}

@@ -43,6 +43,8 @@ type Recipe struct {
 	OwnBuilds []OwnBuild `json:"own_builds,omitempty"`
 	// Programs are tare's own, in ProgramDir of the tree.
 	Programs []Program `json:"programs,omitempty"`
+	// Container is the container image that is the tree; nil: Debian's packages make the tree.
+	Container *Container `json:"container,omitempty"`
 }
 
 // Base is the recipe of the userland that all workloads share.

@@ -7,11 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/store"
-	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
@@ -136,8 +134,8 @@ func (c *company) keep(ctx context.Context, m *member, steps []workload.Step) er
 	}
 	for {
 		for _, s := range steps {
-			cmd := agent.Command{Argv: s.Argv, Env: system.AgentEnv, Dir: m.guest.machine.DataDir(),
-				OutputLimit: leastOutput}
+			cmd := commandOf(s, m.guest.machine)
+			cmd.OutputLimit = leastOutput
 			again := startService(ctx, m.guest.machine, s, cmd)
 			again.grace = stressGrace
 			select {

@@ -3,12 +3,14 @@ package run
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/agent/wire"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/probe"
@@ -97,14 +99,25 @@ func (r *runner) timed(ctx context.Context, m *member, w *workload.Workload, ste
 	return err
 }
 
+// commandOf is the command of a step in a machine.
+func commandOf(s workload.Step, m *system.Machine) agent.Command {
+	cmd := agent.Command{Argv: s.Argv, Env: system.AgentEnv, Dir: m.DataDir()}
+	if as := s.As; as != nil {
+		cmd.Env, cmd.Dir = as.Env, as.Dir
+		cmd.Account = &agent.Account{UID: as.UID, GID: as.GID, Groups: as.Groups, Dirs: []string{m.DataDir()}}
+		for _, d := range as.Dirs {
+			cmd.Account.Dirs = append(cmd.Account.Dirs, filepath.Join(m.DataDir(), d))
+		}
+	}
+	return cmd
+}
+
 // step runs one step. If start is not 0, the step waits for that instant of the
 // guest's clock.
 func (r *runner) step(ctx context.Context, m *member, s workload.Step, start int64) (*agent.Result, error) {
 	x, machine := &m.x, m.guest.machine
-	cmd := agent.Command{
-		Argv: s.Argv, Env: system.AgentEnv, Dir: machine.DataDir(), Timeout: r.Campaign.Timeout,
-		OutputLimit: x.outputLimit(r.Campaign.OutputLimit), StartAt: start,
-	}
+	cmd := commandOf(s, machine)
+	cmd.Timeout, cmd.OutputLimit, cmd.StartAt = r.Campaign.Timeout, x.outputLimit(r.Campaign.OutputLimit), start
 	if s.Timeout > 0 {
 		cmd.Timeout = s.Timeout
 	}
@@ -331,9 +344,7 @@ func stepResult(name string, r *agent.Result) workload.StepResult {
 // clean empties the data volume after a trial that left files on it.
 func (r *runner) clean(ctx context.Context, m *system.Machine) error {
 	res, err := m.Agent.Run(ctx, agent.Command{
-		Argv: []string{"find", ".", "-mindepth", "1", "-maxdepth", "1", "-not", "-name", "lost+found", "-exec", "rm", "-rf",
-			"{}", "+"},
-		Env: system.AgentEnv, Dir: m.DataDir(), Timeout: quickTimeout,
+		Argv: []string{wire.Self, wire.EmptyMode}, Env: system.AgentEnv, Dir: m.DataDir(), Timeout: quickTimeout,
 	})
 	if err != nil {
 		return err

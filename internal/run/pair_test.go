@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tare-bench/tare/internal/agent/wire"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
@@ -102,7 +103,7 @@ func TestPairs(t *testing.T) {
 		want[what+" "+ownAddress], want[what+" 192.0.2.2"], want[what+" 192.0.2.3"], want[what+" 192.0.2.4"] = 2+extras, 2, 2,
 			2
 	}
-	delete(did, "find") // the cleaning of guests that served
+	delete(did, wire.Self) // the cleaning of guests that served
 	if !maps.Equal(did, want) {
 		t.Errorf("%v, want %v", did, want)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tare-bench/tare/internal/agent/wire"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/system/fake"
@@ -145,7 +146,7 @@ func TestUnwritten(t *testing.T) {
 	var order []string
 	behave := func(argv []string) fake.Behaviour {
 		switch argv[0] {
-		case "bash", "find":
+		case "bash", wire.Self:
 			mu.Lock()
 			defer mu.Unlock()
 			order = append(order, argv[0])
@@ -160,7 +161,7 @@ func TestUnwritten(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	for i, what := range order {
-		if what == "bash" && (i+1 == len(order) || order[i+1] != "find") {
+		if what == "bash" && (i+1 == len(order) || order[i+1] != wire.Self) {
 			t.Errorf("%d of %q: the data stays in memory", i, order)
 		}
 	}

@@ -37,6 +37,7 @@ type Spec struct {
 	MinSize, MaxSize int64
 	DiskBytes        int64
 	Timeout          time.Duration // of each command; 0: the campaign's
+	As               *Process      // how the commands run; nil: as root, in the data directory
 }
 
 // SpecFile is a file that tare creates before each trial.
@@ -78,7 +79,8 @@ func Custom(s Spec) (*Workload, error) {
 	w.Metrics = append(w.Metrics, Time("the command, from its start to its end"))
 	if s.Server != nil {
 		w.Serve = func(size int64) []Step {
-			return []Step{{Name: "server", Background: true, Argv: s.put(s.Server, size), Ready: s.put(s.Ready, size)}}
+			return []Step{{Name: "server", Background: true, Argv: s.put(s.Server, size), Ready: s.put(s.Ready, size),
+				As: s.As}}
 		}
 	}
 	w.Steps = s.steps
@@ -115,11 +117,11 @@ func (s Spec) steps(size int64) []Step {
 		})
 	}
 	if s.Prepare != nil {
-		steps = append(steps, Step{Name: "prepare", Argv: s.put(s.Prepare, size)})
+		steps = append(steps, Step{Name: "prepare", Argv: s.put(s.Prepare, size), As: s.As})
 	}
-	steps = append(steps, Step{Name: "command", Argv: s.put(s.Command, size), Timed: true})
+	steps = append(steps, Step{Name: "command", Argv: s.put(s.Command, size), Timed: true, As: s.As})
 	if s.Clean != nil {
-		steps = append(steps, Step{Name: "clean", Argv: s.put(s.Clean, size), ServersEnded: true})
+		steps = append(steps, Step{Name: "clean", Argv: s.put(s.Clean, size), ServersEnded: true, As: s.As})
 	}
 	for i := range steps {
 		steps[i].Timeout = s.Timeout

@@ -98,6 +98,19 @@ type Step struct {
 	// Ready is a command that succeeds when the server can be used; it is
 	// repeated until it succeeds. nil: the server is ready at once.
 	Ready []string
+	// As is how the program of a container image runs; nil: as root with tare's environment, in the
+	// data directory.
+	As *Process
+}
+
+// Process is the environment of a container image's program.
+type Process struct {
+	Env      []string
+	Dir      string // working directory
+	UID, GID uint32
+	Groups   []uint32 // supplementary ones
+	// Dirs are directories on the data volume, relative to it, to make and to give to the account, as the volume is.
+	Dirs []string
 }
 
 // ServerAddress, anywhere in a step's command, stands for the IP address of the

@@ -285,6 +285,9 @@ func prepare(r *wire.RunRequest) (*command, error) {
 	if len(r.Argv) == 0 || r.Argv[0] == "" {
 		return nil, errors.New("no command given")
 	}
+	if err := own(r.Account); err != nil {
+		return nil, err
+	}
 	path, err := lookPath(r.Argv[0], r.Cwd, r.Env)
 	if err != nil {
 		return nil, err
@@ -323,7 +326,23 @@ func prepare(r *wire.RunRequest) (*command, error) {
 		return nil, err
 	}
 	c.attr = &syscall.ProcAttr{Dir: r.Cwd, Env: r.Env, Files: c.childEnds, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	if a := r.Account; a != nil {
+		c.attr.Sys.Credential = &syscall.Credential{Uid: a.Uid, Gid: a.Gid, Groups: a.Groups}
+	}
 	return c, nil
+}
+
+// own makes the directories of an account that are missing, and gives them to it.
+func own(a *wire.Account) error {
+	for _, dir := range a.GetDirs() {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("directory of the command: %w", err)
+		}
+		if err := os.Lchown(dir, int(a.Uid), int(a.Gid)); err != nil {
+			return fmt.Errorf("directory of the command: %w", err)
+		}
+	}
+	return nil
 }
 
 // closeChildEnds closes the ends of the pipes that the command has copies of.

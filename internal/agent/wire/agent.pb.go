@@ -380,7 +380,8 @@ type RunRequest struct {
 	Rlimits     []*Rlimit              `protobuf:"bytes,9,rep,name=rlimits,proto3" json:"rlimits,omitempty"`
 	// How many messages of output the agent may send ahead of what the host has
 	// told by Took; 0: any number.
-	Window        uint32 `protobuf:"varint,10,opt,name=window,proto3" json:"window,omitempty"`
+	Window        uint32   `protobuf:"varint,10,opt,name=window,proto3" json:"window,omitempty"`
+	Account       *Account `protobuf:"bytes,11,opt,name=account,proto3" json:"account,omitempty"` // absent: the agent's own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -485,6 +486,84 @@ func (x *RunRequest) GetWindow() uint32 {
 	return 0
 }
 
+func (x *RunRequest) GetAccount() *Account {
+	if x != nil {
+		return x.Account
+	}
+	return nil
+}
+
+// Account is who runs a command.
+type Account struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Uid    uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid    uint32                 `protobuf:"varint,2,opt,name=gid,proto3" json:"gid,omitempty"`
+	Groups []uint32               `protobuf:"varint,3,rep,packed,name=groups,proto3" json:"groups,omitempty"` // supplementary ones
+	// Directories on the data volume that the command may write to. The agent makes
+	// those that are missing, and gives them to the account.
+	Dirs          []string `protobuf:"bytes,4,rep,name=dirs,proto3" json:"dirs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Account) Reset() {
+	*x = Account{}
+	mi := &file_agent_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Account) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Account) ProtoMessage() {}
+
+func (x *Account) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Account.ProtoReflect.Descriptor instead.
+func (*Account) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Account) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *Account) GetGid() uint32 {
+	if x != nil {
+		return x.Gid
+	}
+	return 0
+}
+
+func (x *Account) GetGroups() []uint32 {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Account) GetDirs() []string {
+	if x != nil {
+		return x.Dirs
+	}
+	return nil
+}
+
 type Started struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MonotonicNs   int64                  `protobuf:"varint,1,opt,name=monotonic_ns,json=monotonicNs,proto3" json:"monotonic_ns,omitempty"` // just before the fork
@@ -495,7 +574,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_agent_proto_msgTypes[6]
+	mi := &file_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -507,7 +586,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[6]
+	mi := &file_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -520,7 +599,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{6}
+	return file_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Started) GetMonotonicNs() int64 {
@@ -547,7 +626,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_agent_proto_msgTypes[7]
+	mi := &file_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -559,7 +638,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[7]
+	mi := &file_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -572,7 +651,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{7}
+	return file_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Output) GetStderr() bool {
@@ -606,7 +685,7 @@ type Rusage struct {
 
 func (x *Rusage) Reset() {
 	*x = Rusage{}
-	mi := &file_agent_proto_msgTypes[8]
+	mi := &file_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +697,7 @@ func (x *Rusage) String() string {
 func (*Rusage) ProtoMessage() {}
 
 func (x *Rusage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[8]
+	mi := &file_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +710,7 @@ func (x *Rusage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rusage.ProtoReflect.Descriptor instead.
 func (*Rusage) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{8}
+	return file_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Rusage) GetUserNs() int64 {
@@ -715,7 +794,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_agent_proto_msgTypes[9]
+	mi := &file_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +806,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[9]
+	mi := &file_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +819,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{9}
+	return file_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Exited) GetMonotonicNs() int64 {
@@ -810,7 +889,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +901,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +914,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Done) GetStdoutBytes() uint64 {
@@ -867,7 +946,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -879,7 +958,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -892,7 +971,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RunEvent) GetEvent() isRunEvent_Event {
@@ -976,7 +1055,7 @@ type TookRequest struct {
 
 func (x *TookRequest) Reset() {
 	*x = TookRequest{}
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1067,7 @@ func (x *TookRequest) String() string {
 func (*TookRequest) ProtoMessage() {}
 
 func (x *TookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1080,7 @@ func (x *TookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TookRequest.ProtoReflect.Descriptor instead.
 func (*TookRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TookRequest) GetId() uint64 {
@@ -1026,7 +1105,7 @@ type TookResponse struct {
 
 func (x *TookResponse) Reset() {
 	*x = TookResponse{}
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1117,7 @@ func (x *TookResponse) String() string {
 func (*TookResponse) ProtoMessage() {}
 
 func (x *TookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1130,7 @@ func (x *TookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TookResponse.ProtoReflect.Descriptor instead.
 func (*TookResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_proto_rawDescGZIP(), []int{14}
 }
 
 type SignalRequest struct {
@@ -1064,7 +1143,7 @@ type SignalRequest struct {
 
 func (x *SignalRequest) Reset() {
 	*x = SignalRequest{}
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1155,7 @@ func (x *SignalRequest) String() string {
 func (*SignalRequest) ProtoMessage() {}
 
 func (x *SignalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1168,7 @@ func (x *SignalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRequest.ProtoReflect.Descriptor instead.
 func (*SignalRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SignalRequest) GetId() uint64 {
@@ -1114,7 +1193,7 @@ type SignalResponse struct {
 
 func (x *SignalResponse) Reset() {
 	*x = SignalResponse{}
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1205,7 @@ func (x *SignalResponse) String() string {
 func (*SignalResponse) ProtoMessage() {}
 
 func (x *SignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1218,7 @@ func (x *SignalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalResponse.ProtoReflect.Descriptor instead.
 func (*SignalResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_proto_rawDescGZIP(), []int{16}
 }
 
 var File_agent_proto protoreflect.FileDescriptor
@@ -1177,7 +1256,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x06Rlimit\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\rR\bresource\x12\x12\n" +
 	"\x04soft\x18\x02 \x01(\x04R\x04soft\x12\x12\n" +
-	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\x95\x02\n" +
+	"\x04hard\x18\x03 \x01(\x04R\x04hard\"\xc7\x02\n" +
 	"\n" +
 	"RunRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
@@ -1191,7 +1270,13 @@ const file_agent_proto_rawDesc = "" +
 	"\foutput_limit\x18\b \x01(\x03R\voutputLimit\x12/\n" +
 	"\arlimits\x18\t \x03(\v2\x15.tare.agent.v1.RlimitR\arlimits\x12\x16\n" +
 	"\x06window\x18\n" +
-	" \x01(\rR\x06window\"M\n" +
+	" \x01(\rR\x06window\x120\n" +
+	"\aaccount\x18\v \x01(\v2\x16.tare.agent.v1.AccountR\aaccount\"Y\n" +
+	"\aAccount\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03gid\x18\x02 \x01(\rR\x03gid\x12\x16\n" +
+	"\x06groups\x18\x03 \x03(\rR\x06groups\x12\x12\n" +
+	"\x04dirs\x18\x04 \x03(\tR\x04dirs\"M\n" +
 	"\aStarted\x12!\n" +
 	"\fmonotonic_ns\x18\x01 \x01(\x03R\vmonotonicNs\x12\x1f\n" +
 	"\vrealtime_ns\x18\x02 \x01(\x03R\n" +
@@ -1257,7 +1342,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_agent_proto_goTypes = []any{
 	(*HelloRequest)(nil),   // 0: tare.agent.v1.HelloRequest
 	(*HelloResponse)(nil),  // 1: tare.agent.v1.HelloResponse
@@ -1265,41 +1350,43 @@ var file_agent_proto_goTypes = []any{
 	(*NowResponse)(nil),    // 3: tare.agent.v1.NowResponse
 	(*Rlimit)(nil),         // 4: tare.agent.v1.Rlimit
 	(*RunRequest)(nil),     // 5: tare.agent.v1.RunRequest
-	(*Started)(nil),        // 6: tare.agent.v1.Started
-	(*Output)(nil),         // 7: tare.agent.v1.Output
-	(*Rusage)(nil),         // 8: tare.agent.v1.Rusage
-	(*Exited)(nil),         // 9: tare.agent.v1.Exited
-	(*Done)(nil),           // 10: tare.agent.v1.Done
-	(*RunEvent)(nil),       // 11: tare.agent.v1.RunEvent
-	(*TookRequest)(nil),    // 12: tare.agent.v1.TookRequest
-	(*TookResponse)(nil),   // 13: tare.agent.v1.TookResponse
-	(*SignalRequest)(nil),  // 14: tare.agent.v1.SignalRequest
-	(*SignalResponse)(nil), // 15: tare.agent.v1.SignalResponse
-	nil,                    // 16: tare.agent.v1.HelloResponse.MitigationsEntry
+	(*Account)(nil),        // 6: tare.agent.v1.Account
+	(*Started)(nil),        // 7: tare.agent.v1.Started
+	(*Output)(nil),         // 8: tare.agent.v1.Output
+	(*Rusage)(nil),         // 9: tare.agent.v1.Rusage
+	(*Exited)(nil),         // 10: tare.agent.v1.Exited
+	(*Done)(nil),           // 11: tare.agent.v1.Done
+	(*RunEvent)(nil),       // 12: tare.agent.v1.RunEvent
+	(*TookRequest)(nil),    // 13: tare.agent.v1.TookRequest
+	(*TookResponse)(nil),   // 14: tare.agent.v1.TookResponse
+	(*SignalRequest)(nil),  // 15: tare.agent.v1.SignalRequest
+	(*SignalResponse)(nil), // 16: tare.agent.v1.SignalResponse
+	nil,                    // 17: tare.agent.v1.HelloResponse.MitigationsEntry
 }
 var file_agent_proto_depIdxs = []int32{
-	16, // 0: tare.agent.v1.HelloResponse.mitigations:type_name -> tare.agent.v1.HelloResponse.MitigationsEntry
+	17, // 0: tare.agent.v1.HelloResponse.mitigations:type_name -> tare.agent.v1.HelloResponse.MitigationsEntry
 	4,  // 1: tare.agent.v1.RunRequest.rlimits:type_name -> tare.agent.v1.Rlimit
-	8,  // 2: tare.agent.v1.Exited.rusage:type_name -> tare.agent.v1.Rusage
-	6,  // 3: tare.agent.v1.RunEvent.started:type_name -> tare.agent.v1.Started
-	7,  // 4: tare.agent.v1.RunEvent.output:type_name -> tare.agent.v1.Output
-	9,  // 5: tare.agent.v1.RunEvent.exited:type_name -> tare.agent.v1.Exited
-	10, // 6: tare.agent.v1.RunEvent.done:type_name -> tare.agent.v1.Done
-	0,  // 7: tare.agent.v1.Agent.Hello:input_type -> tare.agent.v1.HelloRequest
-	2,  // 8: tare.agent.v1.Agent.Now:input_type -> tare.agent.v1.NowRequest
-	5,  // 9: tare.agent.v1.Agent.Run:input_type -> tare.agent.v1.RunRequest
-	12, // 10: tare.agent.v1.Agent.Took:input_type -> tare.agent.v1.TookRequest
-	14, // 11: tare.agent.v1.Agent.Signal:input_type -> tare.agent.v1.SignalRequest
-	1,  // 12: tare.agent.v1.Agent.Hello:output_type -> tare.agent.v1.HelloResponse
-	3,  // 13: tare.agent.v1.Agent.Now:output_type -> tare.agent.v1.NowResponse
-	11, // 14: tare.agent.v1.Agent.Run:output_type -> tare.agent.v1.RunEvent
-	13, // 15: tare.agent.v1.Agent.Took:output_type -> tare.agent.v1.TookResponse
-	15, // 16: tare.agent.v1.Agent.Signal:output_type -> tare.agent.v1.SignalResponse
-	12, // [12:17] is the sub-list for method output_type
-	7,  // [7:12] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	6,  // 2: tare.agent.v1.RunRequest.account:type_name -> tare.agent.v1.Account
+	9,  // 3: tare.agent.v1.Exited.rusage:type_name -> tare.agent.v1.Rusage
+	7,  // 4: tare.agent.v1.RunEvent.started:type_name -> tare.agent.v1.Started
+	8,  // 5: tare.agent.v1.RunEvent.output:type_name -> tare.agent.v1.Output
+	10, // 6: tare.agent.v1.RunEvent.exited:type_name -> tare.agent.v1.Exited
+	11, // 7: tare.agent.v1.RunEvent.done:type_name -> tare.agent.v1.Done
+	0,  // 8: tare.agent.v1.Agent.Hello:input_type -> tare.agent.v1.HelloRequest
+	2,  // 9: tare.agent.v1.Agent.Now:input_type -> tare.agent.v1.NowRequest
+	5,  // 10: tare.agent.v1.Agent.Run:input_type -> tare.agent.v1.RunRequest
+	13, // 11: tare.agent.v1.Agent.Took:input_type -> tare.agent.v1.TookRequest
+	15, // 12: tare.agent.v1.Agent.Signal:input_type -> tare.agent.v1.SignalRequest
+	1,  // 13: tare.agent.v1.Agent.Hello:output_type -> tare.agent.v1.HelloResponse
+	3,  // 14: tare.agent.v1.Agent.Now:output_type -> tare.agent.v1.NowResponse
+	12, // 15: tare.agent.v1.Agent.Run:output_type -> tare.agent.v1.RunEvent
+	14, // 16: tare.agent.v1.Agent.Took:output_type -> tare.agent.v1.TookResponse
+	16, // 17: tare.agent.v1.Agent.Signal:output_type -> tare.agent.v1.SignalResponse
+	13, // [13:18] is the sub-list for method output_type
+	8,  // [8:13] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -1307,7 +1394,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[11].OneofWrappers = []any{
+	file_agent_proto_msgTypes[12].OneofWrappers = []any{
 		(*RunEvent_Started)(nil),
 		(*RunEvent_Output)(nil),
 		(*RunEvent_Exited)(nil),
@@ -1319,7 +1406,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -318,6 +318,8 @@ type Sizes struct {
 type Host struct {
 	CPUs   model.CPUList // those that are online; nil: not known
 	Memory Bytes         // total; 0: not known
+	// Cores are the threads of each core, and Sockets the CPUs of each socket; nil: not known.
+	Cores, Sockets []model.CPUList
 	// Lacks says why networks, file systems and backings cannot be made on this host, and why devices are missing or
 	// hold data, and how to fix that, in a line each.
 	Lacks map[string]string

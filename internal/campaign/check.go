@@ -16,7 +16,7 @@ import (
 const minPrecise = 10
 
 // Smallest sizes of file systems that their mkfs accepts.
-var minDisk = map[string]Bytes{"ext4": 32 * MiB, "ext2": 32 * MiB, "xfs": 300 * MiB}
+var minDisk = map[string]Bytes{"ext4": 32 * MiB, "ext3": 32 * MiB, "ext2": 32 * MiB, "xfs": 300 * MiB}
 
 // checker checks a campaign that was read.
 type checker struct{ *strict.Reader }
@@ -28,9 +28,10 @@ func (r *checker) check(c *Campaign, known Known) {
 	if !r.Has("flavors") {
 		c.Flavors = []model.Flavor{NewFlavor("default")}
 	}
-	for _, f := range c.Flavors {
+	for i, f := range c.Flavors {
 		if r.Sound("flavors." + f.Name) {
-			r.checkFlavor(f, known.Host)
+			r.choose(&c.Flavors[i], known.Host)
+			r.checkFlavor(c.Flavors[i], known.Host)
 		}
 	}
 	for i := range c.Arms {

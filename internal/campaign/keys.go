@@ -124,10 +124,15 @@ var flavorKeys = []strict.Key[model.Flavor]{
 		capKind, func(f *model.Flavor) *float64 { return &f.CPUCap }),
 	strict.Field("cpuset", "Host CPUs that the guest is pinned to, in Linux's list format. Absent: tare chooses.",
 		cpusetKind, func(f *model.Flavor) *model.CPUList { return &f.CPUs }),
+	strict.Field("cpus", "Instead of cpuset, where the host's CPUs are: siblings: all threads of as few cores as possible; "+
+		"cores: one thread of each core; socket 1: the CPUs of that socket, the first being 0.",
+		strict.Verbatim("siblings, cores or socket N", strict.Schema{"type": "string",
+			"pattern": "^(siblings|cores|socket [0-9]+)$"}, checkPlaceWord, strict.Text),
+		func(f *model.Flavor) *string { return &f.Place }),
 	strict.FieldOr("disk", "Size of the data volume. ext4 needs 32MiB, xfs 300MiB.",
 		sizeKind, func(f *model.Flavor) *Bytes { return (*Bytes)(&f.DiskBytes) }, GiB),
 	strict.FieldOr("fs", "File system of the data volume.",
-		strict.OneOf("ext4", "xfs", "ext2"), func(f *model.Flavor) *string { return &f.DiskFS }, "ext4"),
+		strict.OneOf("ext4", "xfs", "ext3", "ext2"), func(f *model.Flavor) *string { return &f.DiskFS }, "ext4"),
 	strict.FieldOr("backing", "What the data volume is stored on. loop: a loop device, the same for every system. raw, "+
 		"qcow2: a file that the VMM opens itself. block: a block device of yours.",
 		strict.OneOf(model.BackingLoop, model.BackingRaw, model.BackingQCOW2, model.BackingBlock),

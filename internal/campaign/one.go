@@ -71,6 +71,7 @@ func ParseOne(g One, known Known) (model.Flavor, Arm, error) {
 	c, reader, _ := strict.Read("guest", text, campaignKind)
 	r := &checker{reader}
 	if r.Err() == nil {
+		r.choose(&c.Flavors[0], known.Host)
 		r.checkFlavor(c.Flavors[0], known.Host)
 		r.checkArm(&c, 0, known.Systems)
 	}

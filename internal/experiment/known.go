@@ -129,10 +129,35 @@ func HostOf(env *host.Environment) campaign.Host {
 	if cpus, err := model.ParseCPUList(env.CPU.Online); err == nil {
 		h.CPUs = cpus
 	}
+	h.Cores, h.Sockets = coresOf(h.CPUs, env.CPU.Siblings), cpuLists(env.CPU.Packages)
 	if env.Memory.Total != nil {
 		h.Memory = campaign.Bytes(*env.Memory.Total)
 	}
 	return h
+}
+
+// coresOf returns the threads of each core: the lists of those that have several, and the other CPUs.
+func coresOf(online model.CPUList, siblings []string) []model.CPUList {
+	cores := cpuLists(siblings)
+	for _, core := range cores {
+		online = online.Without(core)
+	}
+	for _, cpu := range online {
+		cores = append(cores, model.CPUList{cpu})
+	}
+	slices.SortFunc(cores, func(a, b model.CPUList) int { return a[0] - b[0] })
+	return cores
+}
+
+// cpuLists reads lists of CPUs, and leaves out what is none.
+func cpuLists(texts []string) []model.CPUList {
+	var all []model.CPUList
+	for _, text := range texts {
+		if list, err := model.ParseCPUList(text); err == nil && list != nil {
+			all = append(all, list)
+		}
+	}
+	return all
 }
 
 // BootOf returns the boot of campaigns in which the host is.

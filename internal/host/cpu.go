@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,16 +119,17 @@ func statusField(text, key string) string {
 func cpuFile(cpu int, name string) string { return fmt.Sprintf("%s/cpu%d/%s", cpuDir, cpu, name) }
 
 func readTopology(r *reader, c *CPU, cpus model.CPUList) {
-	packages, cores := map[string]bool{}, map[string]bool{}
+	packages, cores := map[int]model.CPUList{}, map[string]bool{}
 	byCapacity := map[string]model.CPUList{}
 	for _, cpu := range cpus {
 		pkg, err := r.ReadFile(cpuFile(cpu, "topology/physical_package_id"))
 		sib, err2 := r.ReadFile(cpuFile(cpu, "topology/thread_siblings_list"))
-		if err := errors.Join(err, err2); err != nil {
+		socket, err3 := strconv.Atoi(strings.TrimSpace(string(pkg)))
+		if err := cmp.Or(errors.Join(err, err2), err3); err != nil {
 			r.fail("cpu.cores", cpuFile(cpu, "topology"), err)
 			return
 		}
-		packages[strings.TrimSpace(string(pkg))] = true
+		packages[socket] = append(packages[socket], cpu)
 		list := strings.TrimSpace(string(sib))
 		if !cores[list] {
 			cores[list] = true
@@ -140,6 +142,9 @@ func readTopology(r *reader, c *CPU, cpus model.CPUList) {
 		}
 	}
 	c.Sockets, c.Cores = len(packages), len(cores)
+	for _, socket := range slices.Sorted(maps.Keys(packages)) {
+		c.Packages = append(c.Packages, packages[socket].String())
+	}
 	// Intel lists each kind of core as a PMU; others give each core a capacity of 0-1024.
 	for _, kind := range []string{"core", "atom", "lowpower"} {
 		if list := r.optional("cpu.kinds", "/sys/devices/cpu_"+kind+"/cpus"); list != "" {

@@ -73,6 +73,7 @@ type CPU struct {
 	Cores    int      `json:"cores,omitempty"`
 	Threads  int      `json:"threads,omitempty"`
 	Siblings []string `json:"siblings,omitempty"` // CPUs that share a core, one list a core; only cores with more than one
+	Packages []string `json:"packages,omitempty"` // CPUs of each socket, in the order of the sockets' numbers
 	Kinds    []string `json:"kinds,omitempty"`    // CPUs of each kind, where kinds differ: "core: 0-7", "atom: 8-15"
 	Nodes    []Node   `json:"nodes,omitempty"`    // NUMA; empty: the kernel was built without it
 	Caches   []Cache  `json:"caches,omitempty"`

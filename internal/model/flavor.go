@@ -8,10 +8,12 @@ type Flavor struct {
 	MemoryBytes int64   `json:"memory_bytes"`
 	CPUCap      float64 `json:"cpu_cap"` // CPUs' worth of time: 0.25 is a quarter of one CPU; 0: no cap
 	CPUs        CPUList `json:"cpus"`    // of the host, which the guest may use; in a campaign, nil: tare chooses
+	// Place says in a campaign where such CPUs are, until the host is known: "siblings", "cores" or "socket N".
+	Place string `json:"-"`
 	// Among is how many of the host's CPUs, the last ones, tare may choose from; 0: all.
 	Among     int    `json:"-"`
 	DiskBytes int64  `json:"disk_bytes"`
-	DiskFS    string `json:"disk_fs"` // of the data volume: ext4, ext2 or xfs
+	DiskFS    string `json:"disk_fs"` // of the data volume: ext4, ext3, ext2 or xfs
 	// Backing is what the data volume is stored on, and Network the guest's network: the constants above.
 	// "", as in run files older than these members, is BackingLoop and NetworkNone.
 	Backing string `json:"backing,omitempty"`

@@ -27,7 +27,7 @@ type Spec struct {
 	Backing string   // "": model.BackingLoop
 	Dir     string   // directory for files, on the host's disk
 	Bytes   int64    // size of the file system; a user's device may be larger
-	FS      string   // ext4, ext2 or xfs
+	FS      string   // ext4, ext3, ext2 or xfs
 	Devices []string // for model.BackingBlock: the user's devices, of which the first free one is used
 	Destroy []string // those of Devices that may be overwritten
 	// Copy is the device or file of a volume with the same backing, size and file
@@ -42,7 +42,7 @@ type Volume struct {
 	Device string
 	// Format is the image format of Device: raw or qcow2.
 	Format string
-	FS     string // ext4, ext2 or xfs
+	FS     string // ext4, ext3, ext2 or xfs
 	Bytes  int64  // size of the file system
 	// Direct: writes to the device bypass the host's page cache, so that they
 	// have reached the host's file system or disk as well.
@@ -114,15 +114,15 @@ func (v *Volume) format(ctx context.Context, fs string) error {
 	blocks := strconv.FormatInt(v.Bytes>>10, 10) // a user's device may be larger
 	var argv []string
 	switch fs {
-	case "ext4":
-		argv = []string{"mkfs.ext4", "-q", "-F", "-L", label, "-E", "lazy_itable_init=0,lazy_journal_init=0", v.Device,
+	case "ext4", "ext3":
+		argv = []string{"mkfs." + fs, "-q", "-F", "-L", label, "-E", "lazy_itable_init=0,lazy_journal_init=0", v.Device,
 			blocks + "k"}
 	case "ext2":
 		argv = []string{"mkfs.ext2", "-q", "-F", "-L", label, "-E", "lazy_itable_init=0", v.Device, blocks + "k"}
 	case "xfs":
 		argv = []string{"mkfs.xfs", "-q", "-f", "-L", label, "-d", "size=" + strconv.FormatInt(v.Bytes&^4095, 10), v.Device}
 	default:
-		return fault.Campaignf("data volume: file system %q: want ext4, ext2 or xfs", fs)
+		return fault.Campaignf("data volume: file system %q: want ext4, ext3, ext2 or xfs", fs)
 	}
 	mkfs, err := tools.Command(ctx, argv[0], argv[1:]...)
 	if err != nil {

@@ -54,7 +54,7 @@ func nothingLeft(t *testing.T, dir string) {
 
 func TestVolume(t *testing.T) {
 	needRoot(t)
-	for _, fs := range []string{"ext4", "ext2", "xfs"} {
+	for _, fs := range []string{"ext4", "ext3", "ext2", "xfs"} {
 		t.Run(fs, func(t *testing.T) {
 			dir, at := t.TempDir(), t.TempDir()
 			v, err := Create(t.Context(), Spec{Dir: dir, Bytes: 320 << 20, FS: fs})

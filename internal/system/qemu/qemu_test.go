@@ -130,10 +130,10 @@ func TestFlushes(t *testing.T) {
 // QEMU's user network.
 func TestOwnFile(t *testing.T) {
 	f := systemtest.Request()
-	f.Backing, f.DiskFS, f.Network = model.BackingQCOW2, "ext2", model.NetworkUser
+	f.Backing, f.DiskFS, f.Network = model.BackingQCOW2, "ext3", model.NetworkUser
 	f.Options = map[string]string{"cache": "writeback", "iothread": "on", "disk": "virtio-scsi", "nic": "vmxnet3"}
 	m := systemtest.Launch(t, TCG(), "file", f)
-	if m.Hello.DataFS != "ext2" {
+	if m.Hello.DataFS != "ext3" {
 		t.Errorf("/data is %q", m.Hello.DataFS)
 	}
 	if n, err := m.Written(); !errors.Is(err, cgroup.ErrUnknown) {

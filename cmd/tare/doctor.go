@@ -107,8 +107,8 @@ const maxCampaign = 2 << 20
 func noVolumes() map[string]string {
 	why := map[string]string{}
 	for what, err := range map[string]error{
-		"ext4": volume.CheckFS("ext4"), "ext3": volume.CheckFS("ext3"), "ext2": volume.CheckFS("ext2"),
-		"xfs":                           volume.CheckFS("xfs"),
+		"ext4": volume.CheckFS("ext4"), "ext3": volume.CheckFS("ext3"),
+		"ext2": volume.CheckFS("ext2"), "xfs": volume.CheckFS("xfs"),
 		"backing " + model.BackingQCOW2: volume.CheckBacking(model.BackingQCOW2),
 	} {
 		if err != nil {

@@ -185,8 +185,8 @@ func HostProc() string { return hostProc(Dir()) }
 
 func hostProc(dir string) string { return filepath.Join(dir, "host-proc") }
 
-// prepare keeps mounts from reaching the host, and mounts an in-memory file system over dir and the sandbox's own /proc.
-// What the host unmounts meanwhile is also unmounted here: else its device would be busy until tare ends.
+// prepare keeps mounts from reaching the host, and mounts an in-memory file system over dir and the sandbox's own
+// /proc. What the host unmounts meanwhile is also unmounted here: else its device would be busy until tare ends.
 func prepare(dir string) error {
 	for _, m := range []struct {
 		source, target, fstype string

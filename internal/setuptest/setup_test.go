@@ -84,7 +84,8 @@ func standIn(t *testing.T, dir, name, control, programs string) {
 	write("DEBIAN/control", "Package: "+name+"\n"+strings.TrimSpace(control)+"\nArchitecture: amd64\nMulti-Arch: same\n"+
 		"Maintainer: Nobody <nobody@example.org>\nDescription: stands for the real one\n", 0o644)
 	for program := range strings.FieldsSeq(programs) {
-		write("usr/bin/"+program, "#!/bin/sh\necho \"$0 $*\" >>/run/calls\n[ \"$1\" != serve ] || while :; do sleep 1000; done\n", 0o755)
+		write("usr/bin/"+program, "#!/bin/sh\necho \"$0 $*\" >>/run/calls\n"+
+			"[ \"$1\" != serve ] || while :; do sleep 1000; done\n", 0o755)
 		write("usr/lib/systemd/system/"+program+".service", "[Service]\nExecStart=/usr/bin/"+program+"\n", 0o644)
 		write("etc/"+program+"/config", "as its owner wants it\n", 0o644)
 	}

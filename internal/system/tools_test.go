@@ -29,7 +29,8 @@ func TestProgramThatDoesNotWork(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(fault.RemedyOf(err), "TARE_PROGRAMS=tools") {
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(fault.RemedyOf(err), "TARE_PROGRAMS=tools") {
 			t.Errorf("%s: error %v, remedy %q", c.script, err, fault.RemedyOf(err))
 		}
 	}

@@ -41,6 +41,9 @@ type Claim struct {
 	Ratio    float64 `json:"ratio"`
 }
 
+// Farther is the end of the interval that is farther from 0, in percent.
+func (c Claim) Farther() float64 { return claim.Farther(c.Low, c.High) }
+
 // answers gathers what is said of every arm of the first scenario.
 func (a *analysis) answers() []Answer {
 	out := []Answer{}

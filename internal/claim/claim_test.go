@@ -247,3 +247,13 @@ func TestUnknown(t *testing.T) {
 		t.Error("no delta is no error")
 	}
 }
+
+// TestWords: costs and gains have words of their own everywhere; what is not resolved has none, or it would hide the
+// bound.
+func TestWords(t *testing.T) {
+	for _, w := range []Words{CostWords, ChangeWords, BaselineWords} {
+		if w[Costs] == "" || w[Gains] == "" || w[Costs] == w[Gains] || w[NotResolved] != "" {
+			t.Errorf("%v", w)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/view"
 )
@@ -72,20 +73,20 @@ func (ch Change) figure(v float64) string {
 
 // words words the verdict on a change.
 func (ch Change) words() string {
-	differ, worse, better := "these runs differ: ", "costs more", "costs less"
+	differ, words := "these runs differ: ", claim.ChangeWords
 	if ch.Scope == System {
 		differ = "the system changed: "
 	}
 	if ch.Family == analyze.FamilyBaseline {
-		differ, worse, better = strings.Replace(differ, "system", "machine", 1), "worse", "better"
+		differ, words = strings.Replace(differ, "system", "machine", 1), claim.BaselineWords
 	}
 	switch ch.Verdict {
 	case Worse:
-		return differ + worse
+		return differ + words[claim.Costs]
 	case Better:
-		return differ + better
+		return differ + words[claim.Gains]
 	case Same:
-		return "the same"
+		return words[claim.None]
 	case NotCompared:
 		return "not compared: " + ch.Why
 	case Shown:

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
+	"github.com/tare-bench/tare/internal/report"
 )
 
 // Between compares what an arm costs on the machines of two groups.
@@ -61,7 +63,9 @@ const betweenLegend = "Groups against each other: what an arm costs on a group's
 
 // words are the verdict on a comparison of groups.
 func (x Between) words(delta float64) string {
-	words := map[analyze.Verdict]string{analyze.Costs: "costs more", analyze.Gains: "costs less",
-		analyze.None: fmt.Sprintf("the same within ±%.3g %%", 100*delta)}
-	return cmp.Or(words[x.Verdict], (&Pooled{Estimate: x.Estimate}).Words(delta))
+	words := claim.ChangeWords[x.Verdict]
+	if x.Verdict == claim.None {
+		words += fmt.Sprintf(" within ±%.3g %%", 100*delta)
+	}
+	return cmp.Or(words, report.NotResolved(x.FartherPercent))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/view"
 )
@@ -258,11 +259,11 @@ func (ch Change) cells(c *Comparison) []view.Cell {
 	if p.NextHigh > 0 {
 		cells[7].Text, cells[8] = report.CostInterval(p.NextLow, p.NextHigh), view.Number(Spread(p.Tau), p.Tau, "")
 	}
-	words := map[analyze.Verdict]string{analyze.Costs: "costs more", analyze.Gains: "costs less", analyze.None: "the same"}
+	words := claim.ChangeWords
 	if ch.Family == analyze.FamilyBaseline {
-		words[analyze.Costs], words[analyze.Gains] = "worse", "better"
+		words = claim.BaselineWords
 	}
-	cells[9].Text = cmp.Or(words[p.Verdict], p.Words(c.Delta))
+	cells[9].Text = cmp.Or(words[p.Verdict], report.NotResolved(p.FartherPercent))
 	return cells
 }
 

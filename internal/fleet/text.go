@@ -1,12 +1,14 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/claim"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/view"
 )
@@ -32,15 +34,10 @@ func (c Cost) Title() string {
 
 // Words words the verdict on a pooled cost.
 func (p *Pooled) Words(delta float64) string {
-	switch p.Verdict {
-	case analyze.Costs:
-		return "costs"
-	case analyze.Gains:
-		return "gains"
-	case analyze.None:
+	if p.Verdict == claim.None {
 		return fmt.Sprintf("none (within ±%.3g %%)", 100*delta)
 	}
-	return report.NotResolved(p.FartherPercent)
+	return cmp.Or(claim.CostWords[p.Verdict], report.NotResolved(p.FartherPercent))
 }
 
 // Spread words a standard deviation of ln costs.

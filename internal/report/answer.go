@@ -60,14 +60,14 @@ func answerWords(a analyze.Answer) string {
 // bounded are the workloads of a.Open with a bound, the lowest first, and those about which nothing is known.
 func bounded(a analyze.Answer) (open []analyze.Claim, unknown []string) {
 	for _, c := range a.Open {
-		if c.Low == 0 && c.High == 0 || math.Abs(farther(c)) > MostPercent {
+		if c.Low == 0 && c.High == 0 || math.Abs(c.Farther()) > MostPercent {
 			unknown = append(unknown, c.Workload)
 		} else {
 			open = append(open, c)
 		}
 	}
 	slices.SortStableFunc(open, func(x, y analyze.Claim) int {
-		return cmp.Compare(math.Abs(farther(x)), math.Abs(farther(y)))
+		return cmp.Compare(math.Abs(x.Farther()), math.Abs(y.Farther()))
 	})
 	return open, unknown
 }
@@ -108,21 +108,13 @@ func claimed(claims []analyze.Claim) string {
 func bounds(open []analyze.Claim) string {
 	var parts []string
 	for _, c := range open[:min(len(open), maxNamed)] {
-		parts = append(parts, saidBound(farther(c), "much")+" on "+c.Workload)
+		parts = append(parts, saidBound(c.Farther(), "much")+" on "+c.Workload)
 	}
 	if more := len(open) - maxNamed; more > 0 {
-		last := saidBound(farther(open[len(open)-1]), "much")
+		last := saidBound(open[len(open)-1].Farther(), "much")
 		return fmt.Sprintf("at most %s, and %s on %d more", strings.Join(parts, ", "), last, more)
 	}
 	return "at most " + view.And(parts)
-}
-
-// farther is the end of an interval that is farther from 0.
-func farther(c analyze.Claim) float64 {
-	if math.Abs(c.Low) > math.Abs(c.High) {
-		return c.Low
-	}
-	return c.High
 }
 
 // MostPercent is the overhead beyond which a bound says nothing.

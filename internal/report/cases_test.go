@@ -104,7 +104,7 @@ func TestNotResolved(t *testing.T) {
 		{-62.4, 1361, "not resolved, at most +1361 %"},
 		{-99, 1e6, "not resolved: interval too wide"},
 	} {
-		far := farther(analyze.Claim{Low: c.low, High: c.high})
+		far := claim.Farther(c.low, c.high)
 		if got := NotResolved(far); got != c.want {
 			t.Errorf("%v … %v %%: %q, want %q", c.low, c.high, got, c.want)
 		}

@@ -105,13 +105,13 @@ func shortBounds(open []analyze.Claim, of int) string {
 	}
 	most := func(of []analyze.Claim) string {
 		last := of[len(of)-1]
-		return saidBound(farther(last), "much") + " on " + nameOf(of[0].Workload, len(of))
+		return saidBound(last.Farther(), "much") + " on " + nameOf(of[0].Workload, len(of))
 	}
 	switch half := (n + 1) / 2; {
-	case n > 1 && math.Abs(farther(open[n-1])) > 2*math.Abs(farther(open[half-1])):
+	case n > 1 && math.Abs(open[n-1].Farther()) > 2*math.Abs(open[half-1].Farther()):
 		return "at most " + most(open[:half]) + ", " + most(open[half:])
 	case n == of:
-		return "at most " + saidBound(farther(open[n-1]), "much")
+		return "at most " + saidBound(open[n-1].Farther(), "much")
 	}
 	return "at most " + most(open)
 }

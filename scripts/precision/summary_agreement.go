@@ -128,12 +128,20 @@ func halfWidths(records []Record) string {
 					row = append(row, "–")
 					continue
 				}
-				row = append(row, fmt.Sprintf("±%.2g %% (%.2g)", quantile(h, 0.5), slices.Max(h)))
+				row = append(row, fmt.Sprintf("±%s %% (%s)", twoDigits(quantile(h, 0.5)), twoDigits(slices.Max(h))))
 			}
 			t.add(row...)
 		}
 	}
 	return t.String()
+}
+
+// twoDigits formats a percentage with two digits, or more before the point.
+func twoDigits(x float64) string {
+	if x >= 10 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.2g", x)
 }
 
 // goalOf is the goal for the half-widths of a workload's metric, one of those in list.
@@ -153,30 +161,40 @@ func goalOf(workload, metric string, list []string) string {
 // alone reports whether c is of guests that run alone, not emulated: in other scenarios, an arm has another name.
 func alone(r Record, c analyze.Comparison) bool { return !emulated(r, c) && c.Family != "beside" }
 
-// answered returns a table of how many pairs of a system and a workload have an answer in each run: a cost or a gain, or
-// none, by CPU time or the metric of the workload.
+// answered returns a table of how many workloads of each system have an answer in each run: a cost or a gain, or none, by
+// CPU time or the metric of the workload.
 func answered(records []Record) string {
-	t := table{head: []string{"run", "systems × workloads", "with an answer", "a cost or gain", "none"}}
-	for i, r := range records {
-		type pair struct{ arm, workload string }
-		claims, nones, all := map[pair]bool{}, map[pair]bool{}, map[pair]bool{}
+	type pair struct{ arm, workload string }
+	var of []map[pair]bool // answered, by run
+	arms := map[string]bool{}
+	for _, r := range records {
+		known := map[pair]bool{}
 		for _, c := range r.Run.Comparisons {
-			if !counts(c) || !alone(r, c) {
-				continue
-			}
-			of := pair{c.Arm, c.Workload}
-			all[of] = true
-			if claimed(c) {
-				claims[of] = true
-			}
-			if c.Verdict == analyze.None {
-				nones[of] = true
+			if counts(c) && alone(r, c) {
+				arms[c.Arm] = true
+				p := pair{c.Arm, c.Workload}
+				known[p] = known[p] || claimed(c) || c.Verdict == analyze.None
 			}
 		}
-		either := maps.Clone(claims)
-		maps.Copy(either, nones)
-		t.add(fmt.Sprint(i+1), fmt.Sprint(len(all)), fmt.Sprint(len(either)), fmt.Sprint(len(claims)),
-			fmt.Sprint(len(either)-len(claims)))
+		of = append(of, known)
+	}
+	names := slices.Sorted(maps.Keys(arms))
+	t := table{head: append([]string{"workloads with an answer, run"}, names...)}
+	for i, known := range of {
+		row := []string{fmt.Sprint(i + 1)}
+		for _, arm := range names {
+			n, all := 0, 0
+			for p, yes := range known {
+				if p.arm == arm {
+					all++
+					if yes {
+						n++
+					}
+				}
+			}
+			row = append(row, fmt.Sprintf("%d of %d", n, all))
+		}
+		t.add(row...)
 	}
 	return t.String()
 }

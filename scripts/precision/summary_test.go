@@ -214,8 +214,9 @@ func TestAgreementTables(t *testing.T) {
 		"| openssl-enc | time | ±5 % | ±1 % (1) |",
 		"| dd-write | time | ±5 % | ±4.1 % (4.1) |",
 		"| openssl-enc | cpu-time-at-once | ±0.7 % | ±0.5 % (0.5) |",
-		"| 1 | 2 | 1 | 1 | 0 |", // by CPU time; emulated systems do not count
-		"| 2 | 2 | 0 | 0 | 0 |",
+		"| workloads with an answer, run | lxc |", // emulated systems do not count
+		"| 1 | 1 of 2 |",
+		"| 2 | 0 of 2 |",
 	)
 }
 

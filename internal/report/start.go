@@ -102,9 +102,6 @@ func meanTable(all []analyze.Start) *view.Table {
 	})
 }
 
-// starred marks the name of an arm that is emulated.
-func starred(arm string, emulated bool) string { return arm + when(emulated, "*") }
-
 // phaseTable is the table of the percentiles of phases and of what was tare's own.
 func phaseTable(all []analyze.Start) *view.Table {
 	t := tableFor[analyze.Start]("phases of single starts", "Phases, percentiles", []string{"phase", "p50", "p95", "p99"},

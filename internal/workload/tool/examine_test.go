@@ -382,3 +382,15 @@ func TestRunsOfOtherVersions(t *testing.T) {
 		t.Errorf("doubts %v", r.Doubts)
 	}
 }
+
+// TestSocketBandwidths: rows of bw_tcp have the name above them, whichever the host is.
+func TestSocketBandwidths(t *testing.T) {
+	r := examine(t, "lmbench", "Socket bandwidth using 10.0.0.7\n0.000064 78.91 MB/sec\n0.065536 788.91 MB/sec\n\n"+
+		"0.065536 1.50 MB/sec\n")
+	if v := value(t, r, "Socket bandwidth using 10.0.0.7 of 0.065536 MB").Value; v != 788.91 {
+		t.Errorf("%v", v)
+	}
+	if v := value(t, r, "bandwidth").Value; v != 1.5 || len(r.Unread()) != 0 {
+		t.Errorf("%v, unread %q", v, r.Unread())
+	}
+}

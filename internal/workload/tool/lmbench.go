@@ -25,7 +25,10 @@ var lmbenchKinds = []figureLine{
 var (
 	lmbenchIs    = regexp.MustCompile(`(?m)^\[LMBENCH_VER: (\S+)\]$`)
 	lmbenchNamed = regexp.MustCompile(`^"([A-Za-z][^\n=]*?)"? *$`)
-	lmbenchPair  = regexp.MustCompile(`^([\d.]+) ([\d.]+)$`)
+	// lmbenchSocket is above the rows of bw_tcp with several sizes.
+	lmbenchSocket = regexp.MustCompile(`^"?(Socket bandwidth using [^:\s"]+)"?$`)
+	lmbenchSized  = regexp.MustCompile(`^([\d.]+) ([\d.]+) MB/sec$`)
+	lmbenchPair   = regexp.MustCompile(`^([\d.]+) ([\d.]+)$`)
 	// lmbenchMapping is a line of lat_mmap alone: it prints sizes with six decimals, and times of 10 us and more as whole
 	// numbers, others with three decimals. Bandwidths have two decimals or six.
 	lmbenchMapping = regexp.MustCompile(`^\d+\.\d{6} \d+(?:\.\d{3})?$`)
@@ -48,10 +51,20 @@ func readLmbench(text string, r *Report) error {
 		r.Version = m[1]
 	}
 	kind, prefix, several := "", "", strings.Count("\n"+text, "\n\"") > 1
+	var rest strings.Builder // the lines that this loop does not read
 	for line := range strings.SplitSeq(text, "\n") {
 		if line == "" {
 			kind, prefix = "", ""
 		}
+		if m := lmbenchSocket.FindStringSubmatch(line); m != nil {
+			kind, prefix = m[1], ""
+			continue
+		}
+		if m := lmbenchSized.FindStringSubmatch(line); m != nil && strings.HasPrefix(kind, "Socket ") {
+			r.add(quoteless(kind)+" of "+m[1]+" MB", r.number(m[2]), "MB/s", Higher)
+			continue
+		}
+		rest.WriteString(line + "\n")
 		if m := lmbenchHead.FindStringSubmatch(line); m != nil {
 			kind = m[1]
 			if several {
@@ -89,5 +102,5 @@ func readLmbench(text string, r *Report) error {
 			r.add(quoteless(kind)+" of "+m[1]+" MB", f[1], "MB/s", Higher)
 		}
 	}
-	return addFigures(r, text, lmbenchKinds)
+	return addFigures(r, rest.String(), lmbenchKinds)
 }

@@ -189,6 +189,8 @@ var (
 	// plainNumber and commaNumber are numbers with a decimal point and with a decimal comma.
 	plainNumber = regexp.MustCompile(`^(?:[0-9]{1,3}(?:[,'\x{2019} \x{a0}\x{202f}][0-9]{3})+|[0-9]+)(?:\.[0-9]+)?$`)
 	commaNumber = regexp.MustCompile(`^(?:[0-9]{1,3}(?:[.'\x{2019} \x{a0}\x{202f}][0-9]{3})+|[0-9]+)(?:,[0-9]+)?$`)
+	// about precedes a number that is not exact.
+	about = regexp.MustCompile(`^(?i:[~≈∼]|about |ca\. ?|approx\. ?)\s*([0-9])`)
 	// footnotes and brackets say nothing about the number.
 	aside = regexp.MustCompile(`\[\^?[0-9A-Za-z]{1,3}\]|\([^()]*\)|[*†‡]+`)
 )
@@ -257,6 +259,7 @@ func (w *importer) figure(cell string) (value, unit, change, why string) {
 		}
 	}
 	cell = strings.TrimSpace(aside.ReplaceAllString(strings.ReplaceAll(cell, "()", ""), ""))
+	cell = about.ReplaceAllString(cell, "$1")
 	if m := exponent.FindStringSubmatch(cell); m != nil {
 		n, ok := parseNumber(m[1])
 		power, _ := strconv.Atoi(m[2])

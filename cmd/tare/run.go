@@ -275,7 +275,7 @@ func measure(cmd *cobra.Command, e *experiment.Experiment) error {
 	summary, err := e.Measure(cmd.Context(), version, view.event)
 	view.end()
 	// The run's own error comes last, where it is seen.
-	if e := showRun(cmd, e.Run, false); e != nil && err == nil {
+	if e := showRun(cmd, e.Run, false, "terminal"); e != nil && err == nil {
 		err = e
 	}
 	path := e.Run.Path()

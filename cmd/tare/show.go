@@ -20,11 +20,13 @@ import (
 func newShow(*options) *cobra.Command {
 	var all bool
 	var trial int64
+	var format string
 	c := &cobra.Command{
 		Use:   "show RUN",
 		Short: "Show the results of a run, complete or not",
 		Example: `  tare show quick-20060102-150405.tare
   tare show --all web.tare
+  tare show web.tare --format markdown > web.md
   tare show web.tare --trial 17   one trial: its commands and their raw output`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,14 +34,17 @@ func newShow(*options) *cobra.Command {
 				if cmd.Flags().Changed("trial") {
 					return showTrial(cmd.OutOrStdout(), s, trial)
 				}
-				return showRun(cmd, s, all)
+				return showRun(cmd, s, all, format)
 			})
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "show all metrics, probes and findings")
 	c.Flags().Int64Var(&trial, "trial", 0,
 		"show the trial with this number, which pages and exports have, and its raw output")
+	c.Flags().StringVar(&format, "format", "terminal",
+		"terminal, markdown, csv or json: the tables, notes and plots as the terminal and the page have them")
 	c.MarkFlagsMutuallyExclusive("all", "trial")
+	c.MarkFlagsMutuallyExclusive("format", "trial")
 	return c
 }
 
@@ -53,7 +58,11 @@ func readRun(ctx context.Context, path string, look func(*store.Run) error) erro
 	return look(s)
 }
 
-func showRun(cmd *cobra.Command, s *store.Run, all bool) error {
+func showRun(cmd *cobra.Command, s *store.Run, all bool, format string) error {
+	write, ok := report.Formats[format]
+	if !ok && format != "terminal" {
+		return fault.Campaignf("--format %q: must be terminal, markdown, csv or json", format)
+	}
 	res, err := analyzeRun(s)
 	if err != nil {
 		return err
@@ -63,6 +72,9 @@ func showRun(cmd *cobra.Command, s *store.Run, all bool) error {
 		return err
 	}
 	ctx.AllMetrics = all
+	if ok {
+		return write(cmd.OutOrStdout(), report.Document(res, ctx))
+	}
 	if isTerminal(os.Stdout) {
 		ctx.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {

@@ -18,6 +18,13 @@ func Table(w io.Writer, res *analyze.Result, ctx Context) error {
 		Document(res, ctx))
 }
 
+// Formats write the result of a run for other readers than a terminal: the same sections in each.
+var Formats = map[string]func(io.Writer, *view.Section) error{
+	"markdown": func(w io.Writer, s *view.Section) error { return view.Markdown(w, 1, s) },
+	"csv":      func(w io.Writer, s *view.Section) error { return view.CSV(w, s) },
+	"json":     func(w io.Writer, s *view.Section) error { return view.PrintJSON(w, s) },
+}
+
 // more is the command that shows everything.
 func more(ctx Context) string { return "tare show --all " + cmp.Or(view.Clean(ctx.Path), "RUN") }
 

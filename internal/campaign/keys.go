@@ -124,8 +124,8 @@ var flavorKeys = []strict.Key[model.Flavor]{
 		capKind, func(f *model.Flavor) *float64 { return &f.CPUCap }),
 	strict.Field("cpuset", "Host CPUs that the guest is pinned to, in Linux's list format. Absent: tare chooses.",
 		cpusetKind, func(f *model.Flavor) *model.CPUList { return &f.CPUs }),
-	strict.Field("cpus", "Instead of cpuset, where the host's CPUs are: siblings: all threads of as few cores as possible; "+
-		"cores: one thread of each core; socket 1: the CPUs of that socket, the first being 0.",
+	strict.Field("cpus", "Instead of cpuset, where the host's CPUs are: siblings: all threads of as few cores as "+
+		"possible; cores: one thread of each core; socket 1: the CPUs of that socket, the first being 0.",
 		strict.Verbatim("siblings, cores or socket N", strict.Schema{"type": "string",
 			"pattern": "^(siblings|cores|socket [0-9]+)$"}, checkPlaceWord, strict.Text),
 		func(f *model.Flavor) *string { return &f.Place }),

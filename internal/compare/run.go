@@ -75,8 +75,9 @@ func workloadOf(cw campaign.Workload) (*workload.Workload, error) {
 
 // fromInput analyzes the values of a run.
 func fromInput(name string, in dataset.Set) (*Run, error) {
-	run := &Run{Name: name, rounds: in.Boots, arms: map[string]dataset.Arm{}, comparisons: map[analyze.CostOf]analyze.Comparison{},
-		workloads: map[string]*workload.Workload{}, sizes: map[string]store.Size{}}
+	run := &Run{Name: name, rounds: in.Boots, arms: map[string]dataset.Arm{},
+		comparisons: map[analyze.CostOf]analyze.Comparison{}, workloads: map[string]*workload.Workload{},
+		sizes: map[string]store.Size{}}
 	var err error
 	if run.Result, err = analyze.Analyze(in); err != nil {
 		return nil, err

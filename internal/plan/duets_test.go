@@ -86,8 +86,8 @@ func TestDuetShare(t *testing.T) {
 	}
 }
 
-// TestDuetsOfAShortRun: guests that take time to create take it from the others, not from the duets, and each has few of
-// them, so that there are enough guests for a claim.
+// TestDuetsOfAShortRun: guests that take time to create take it from the others, not from the duets, and each has few
+// of them, so that there are enough guests for a claim.
 func TestDuetsOfAShortRun(t *testing.T) {
 	p := example(t, 1, "native, lxc", "a", "blocks: {min: 3, max: 10000}\nbudget: 30s\nduets: 60%")
 	p.Computes = map[string]bool{"a": true}

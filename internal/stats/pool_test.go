@@ -19,7 +19,8 @@ func bcg() (of []Interval) {
 		{17, 1699, 65, 1600}, {186, 50448, 141, 27197}, {5, 2493, 3, 2338}, {27, 16886, 29, 17825},
 	} {
 		n, m := t[0]+t[1], t[2]+t[3]
-		of = append(of, Interval{Estimate: math.Log(t[0]/n) - math.Log(t[2]/m), StdErr: math.Sqrt(1/t[0] - 1/n + 1/t[2] - 1/m)})
+		of = append(of, Interval{Estimate: math.Log(t[0]/n) - math.Log(t[2]/m),
+			StdErr: math.Sqrt(1/t[0] - 1/n + 1/t[2] - 1/m)})
 	}
 	return of
 }

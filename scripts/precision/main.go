@@ -57,7 +57,8 @@ func main() {
 
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(args) == 0 || parts[args[0]] == nil {
-		return errors.New("usage: precision aa|power|duets|duets-power|agreement|summary|shares [flags]; add -h to list the flags")
+		return errors.New("usage: precision aa|power|duets|duets-power|agreement|summary|shares [flags]; " +
+			"add -h to list the flags")
 	}
 	set := flag.NewFlagSet("precision "+args[0], flag.ContinueOnError)
 	set.SetOutput(log)

@@ -90,8 +90,8 @@ func emulated(r Record, c analyze.Comparison) bool {
 	return a != nil && a.Emulated
 }
 
-// Goals for half-widths in percent: of the cost in CPU time, which is that of duets where there are any, of time, and of
-// the bandwidth of fio.
+// Goals for half-widths in percent: of the cost in CPU time, which is that of duets where there are any, of time, and
+// of the bandwidth of fio.
 const (
 	cpuGoal  = 0.7
 	timeGoal = 5.0
@@ -161,8 +161,8 @@ func goalOf(workload, metric string, list []string) string {
 // alone reports whether c is of guests that run alone, not emulated: in other scenarios, an arm has another name.
 func alone(r Record, c analyze.Comparison) bool { return !emulated(r, c) && c.Family != "beside" }
 
-// answered returns a table of how many workloads of each system have an answer in each run: a cost or a gain, or none, by
-// CPU time or the metric of the workload.
+// answered returns a table of how many workloads of each system have an answer in each run: a cost or a gain, or none,
+// by CPU time or the metric of the workload.
 func answered(records []Record) string {
 	type pair struct{ arm, workload string }
 	var of []map[pair]bool // answered, by run

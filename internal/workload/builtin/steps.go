@@ -30,8 +30,8 @@ func untilFlushed(by map[string]workload.StepResult, step string) map[string]flo
 	return map[string]float64{"time": t, "time-flushed": t + by["flush"].Wall.Seconds()}
 }
 
-// absent is a script that removes what an interrupted trial left at path. The trials before it flushed what they did, so
-// that there is nothing to flush otherwise.
+// absent is a script that removes what an interrupted trial left at path. The trials before it flushed what they did,
+// so that there is nothing to flush otherwise.
 func absent(path string) string {
 	return "{ [ ! -e " + path + " ] || { rm -rf " + path + " && sync -f .; }; }"
 }

@@ -259,7 +259,7 @@ func TestParseSeveral(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil || len(p.Outputs) != 2 ||
 		p.Outputs[1].File != "guest.txt" || len(p.Doubts) != 1 ||
 		!strings.Contains(r.stderr, "other versions, whose figures may not be comparable: 1.0.20 in "+
-		"host.txt, 1.0.11 in guest.txt") {
+			"host.txt, 1.0.11 in guest.txt") {
 		t.Errorf("%v, %+v\n%s", err, p, r.stderr)
 	}
 	r = tare(t, dir, "parse", "sysbench", "host.txt", "host.txt")

@@ -30,7 +30,6 @@ type entry struct {
 	kind             byte
 	mode             int64
 	uid              int
-	size             int64 // instead of the text's
 	xattr            string
 }
 

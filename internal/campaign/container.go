@@ -22,6 +22,9 @@ func (r *checker) checkContainer(c *Campaign) {
 	if len(c.Image.Packages) > 0 || len(c.Image.AlsoFor) > 0 || c.Image.NonFree {
 		r.Fail("image", "a container image is used as it is: packages, also_for and non_free are for Debian's packages")
 	}
+	if c.Image.Kernel == KernelGeneric {
+		r.Fail("image.kernel", "machines of a container image boot the kernel cloud")
+	}
 	for _, w := range c.Workloads {
 		switch {
 		case !w.Custom() && w.Name != "start":

@@ -20,6 +20,7 @@ func TestContainer(t *testing.T) {
 		{"id: '" + id + "'", own, "name the image with oci"},
 		{"oci: app, id: latest", own, "64 hexadecimal digits"},
 		{"oci: app, packages: [zstd]", own, "packages, also_for and non_free"},
+		{"oci: app, kernel: generic", own, "boot the kernel cloud"},
 		{"oci: app", "workloads: [openssl-enc]\n", "give a command"},
 		{"oci: app", "workloads: [{name: app, command: [/app], packages: [zstd]}]\n", "nothing can be added"},
 		{"oci: app", own + "attacks: [memory]\n", "attacks"},

@@ -168,7 +168,8 @@ func (r *Repetition) Campaign(s Stage, budget time.Duration) []byte {
 		scenario.Name = name
 		c.Scenarios = append(c.Scenarios, scenario)
 	}
-	c.Image.AlsoFor = r.workloads() // one image for all campaigns of the article
+	// One image for all campaigns of the article.
+	c.Image = campaign.Image{Kernel: campaign.KernelCloud, AlsoFor: r.workloads()}
 	c.TrialTime = repeatTrial
 	c.Blocks = campaign.Blocks{Min: 2, Max: 20}
 	c.EmulatedShare = 100 // emulated guests take the place of the article's systems

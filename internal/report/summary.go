@@ -96,8 +96,8 @@ func shortCost(res *analyze.Result, a analyze.Answer, workloads int) string {
 	return text + when(a.Scope == analyze.ScopeTheseGuests && len(open)+len(unknown) < a.Workloads, " (these guests only)")
 }
 
-// shortBounds words the bounds of costs that are not resolved, the lowest first: "at most +2.5 % on 4 of 7, +120 % on
-// 3", the half that is known best and the rest. One bound stands for all if it is at most twice the other.
+// shortBounds words the bounds of costs that are not resolved, the lowest first: "at most +2.5 % on 4 of 7 and +120 %
+// on 3", the half that is known best and the rest. One bound stands for all if it is at most twice the other.
 func shortBounds(open []analyze.Claim, of int) string {
 	n := len(open)
 	if n == 0 {
@@ -109,7 +109,7 @@ func shortBounds(open []analyze.Claim, of int) string {
 	}
 	switch half := (n + 1) / 2; {
 	case n > 1 && math.Abs(open[n-1].Farther()) > 2*math.Abs(open[half-1].Farther()):
-		return "at most " + most(open[:half]) + ", " + most(open[half:])
+		return "at most " + most(open[:half]) + " and " + most(open[half:])
 	case n == of:
 		return "at most " + saidBound(open[n-1].Farther(), "much")
 	}

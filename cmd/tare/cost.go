@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -20,6 +19,7 @@ import (
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // costFlags are the flags of `tare cost`.
@@ -185,15 +185,7 @@ func (f costFlags) yaml(ref, id string, argv []string) []byte {
 }
 
 // quoted is a text as JSON and YAML have it.
-func quoted(text string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(text); err != nil {
-		panic(err) // a text always has a form
-	}
-	return strings.TrimSpace(b.String())
-}
+func quoted(text string) string { return string(strict.Encode(text)) }
 
 // tooDear is the exit status of a run in which a system is known to cost more than the limit.
 func (f costFlags) tooDear(cmd *cobra.Command, limit float64) error {

@@ -31,6 +31,7 @@ chmod 755 /usr/local/bin/systemctl`)
 	}
 	// ours runs a program of the tools tree in the machine's network.
 	script := `set -e; ours() { XTABLES_LOCKFILE=/dev/null chroot /var/lib/tare/images/*-tools-*/tree "$@"; };`
+	const twice = "+ process /bin/sh /usr/bin/runc serve" // started twice, and the two need not be neighbours
 	changes := []struct{ change, want string }{
 		{"echo new >/usr/bin/new", "+ file /usr/bin/new -rw-r--r-- 0:0 4 "},
 		{"chmod u+s /usr/bin/runc", "+ file /usr/bin/runc -rwsr-xr-x "},
@@ -47,7 +48,7 @@ chmod 755 /usr/local/bin/systemctl`)
 		{"echo 'new.service enabled enabled' >/run/enabled", "+ enabled new.service"},
 		{"echo 'new.service loaded active running new' >/run/running", "+ running new.service"},
 		{"{ runc serve </dev/null >/dev/null 2>&1 & runc serve </dev/null >/dev/null 2>&1 & }",
-			"+ process /bin/sh /usr/bin/runc serve \n+ process /bin/sh /usr/bin/runc serve "},
+			twice},
 		{"{ dockerd serve </dev/null >/dev/null 2>&1 & }", "+ process /bin/sh /usr/bin/dockerd serve"},
 		{"mount -t tmpfs new /mnt", "+ mount new /mnt tmpfs"},
 		{"{ mkdir /sys/fs/cgroup/pids/new || mkdir /sys/fs/cgroup/new; } 2>/dev/null", "+ group /sys/fs/cgroup/"},
@@ -72,6 +73,9 @@ chmod 755 /usr/local/bin/systemctl`)
 		if !strings.Contains(told, "\n"+c.want) {
 			t.Errorf("after %s, %q is not told:%s", c.change, c.want, told)
 		}
+	}
+	if n := strings.Count(told, "\n"+twice); n != 2 {
+		t.Errorf("%d of 2 equal processes are told:%s", n, told)
 	}
 	on("rmdir /sys/fs/cgroup/pids/new /sys/fs/cgroup/new 2>/dev/null || :")
 }

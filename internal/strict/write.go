@@ -3,6 +3,7 @@ package strict
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"regexp"
 	"slices"
@@ -28,7 +29,8 @@ func (w *objectWriter) bytes() json.RawMessage {
 	return slices.Concat([]byte("{"), w.b.Bytes(), []byte("}"))
 }
 
-// Encode writes v as JSON and does not escape <, > and &.
+// Encode writes v as JSON that is YAML as well: it does not escape <, > and &, but control characters that the readers
+// of this package refuse, such as DEL.
 func Encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -36,7 +38,19 @@ func Encode(v any) json.RawMessage {
 	if err := e.Encode(v); err != nil {
 		panic(err) // only words, numbers and booleans come here
 	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	text := bytes.TrimRight(b.Bytes(), "\n")
+	if bytes.IndexFunc(text, forbidden) < 0 {
+		return text
+	}
+	var escaped bytes.Buffer
+	for _, r := range string(text) { // control characters occur only in strings
+		if forbidden(r) {
+			fmt.Fprintf(&escaped, "\\u%04x", r)
+		} else {
+			escaped.WriteRune(r)
+		}
+	}
+	return escaped.Bytes()
 }
 
 // EncodeIndent is Encode for people.

@@ -394,12 +394,16 @@ func (w *importer) derive(c cell, s Sheet, row int, d *Derived) {
 		return
 	}
 	of, to := w.figures[s.where(row, m.of)], w.figures[s.where(row, m.to)]
-	key, unit := "printed_delta_pct", "%"
+	key, unit, parse := "printed_delta_pct", "%", parseFigure
 	switch d.kind {
 	case derivedRatio:
-		key, unit = "printed_ratio", "1"
+		key, unit, parse = "printed_ratio", "1", parseRatio
 	case derivedDistance:
 		key, unit = "printed_difference", of.unit
+	}
+	if _, ok := parse(m.figure.Text); !ok { // such as a negative ratio
+		w.note(c, "is left out: %.30q is not a figure of such a column", m.figure.Text)
+		return
 	}
 	w.results = append(w.results, result{
 		text: fmt.Sprintf("- table: %s\n  workload: %s\n  scenario: solo\n  system: %s\n  statistic: %s\n  value: null\n"+

@@ -232,7 +232,10 @@ func (w *importer) cell(c cell) {
 	if m := exponent.FindStringSubmatch(strings.TrimSpace(aside.ReplaceAllString(c.text, ""))); m != nil {
 		n, _ := parseNumber(m[1])
 		power, _ := strconv.Atoi(m[2])
-		r += fmt.Sprintf("  resolution: %s\n", strconv.FormatFloat(n.times(power10(power)).Resolution, 'f', -1, 64))
+		resolution := strconv.FormatFloat(n.times(power10(power)).Resolution, 'f', -1, 64)
+		if read, ok := parseNumber(resolution); ok && read.Value > 0 {
+			r += fmt.Sprintf("  resolution: %s\n", resolution)
+		}
 	}
 	if change != "" && c.system != base {
 		r += fmt.Sprintf("  printed_delta_pct: %s\n  baseline: %s\n", change, text(base))
@@ -248,6 +251,17 @@ func (w *importer) cell(c cell) {
 // figure reads a cell such as "52,025 s (+9,1 %)" or "2 m 42,412 s". The words that are
 // not in it are "". why: the cell says something that the other words do not.
 func (w *importer) figure(cell string) (value, unit, change, why string) {
+	value, unit, change, why = w.words(cell)
+	for _, n := range []string{value, change} {
+		if _, ok := parseNumber(n); n != "" && !ok { // such as one with too many digits
+			return "", "", "", fmt.Sprintf("%.30q is not a plain number", n)
+		}
+	}
+	return value, unit, change, why
+}
+
+// words reads a cell as figure does, and does not check the numbers.
+func (w *importer) words(cell string) (value, unit, change, why string) {
 	if m := anyChange.FindStringSubmatch(cell); m != nil {
 		rest := strings.Replace(cell, m[0], "", 1)
 		if strings.ContainsAny(rest, "0123456789") || m[1] != "" {

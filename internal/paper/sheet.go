@@ -36,6 +36,7 @@ func (s *Sheet) where(row, column int) string {
 // name that ends in .md or .markdown is a page. An error is of the kind fault.Campaign.
 func ReadSheets(name, text string) ([]Sheet, error) {
 	lower := strings.ToLower(name)
+	text = strings.ToValidUTF8(text, "\ufffd")
 	sheets, err := []Sheet(nil), error(nil)
 	if strings.HasSuffix(lower, ".md") || strings.HasSuffix(lower, ".markdown") {
 		sheets = markdownSheets(text)

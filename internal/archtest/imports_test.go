@@ -52,7 +52,8 @@ var rooms = []struct {
 		"run walks the plan; it does not know how a guest is made (system/...), nor what the numbers mean (analyze, report)"},
 	{"experiment", []string{"campaign", "plan", "run", "store", "dataset", "analyze", "workload", "workload/builtin",
 		"probe", "system", "system/all", "system/xen", "host", "image",
-		"agent/wire", "agentbin", "cgroup", "container", "instance", "network", "prompt", "sandbox", "tools", "volume"},
+		"agent/wire", "agentbin", "cgroup", "container", "files",
+		"instance", "network", "prompt", "sandbox", "tools", "volume"},
 		"an experiment takes a campaign to a complete run; it shows nothing, so it never imports report"},
 	{"experiment/experimenttest", []string{"campaign", "store", "workload/builtin"},
 		"experimenttest writes run files for tests"},
@@ -68,7 +69,8 @@ var rooms = []struct {
 		"analyze reads a data set: it never imports system, run, or what shows its results"},
 	{"paper", []string{"strict", "nearest", "campaign", "workload", "workload/builtin", "dataset", "analyze", "report"},
 		"paper holds published figures, and shows what analyze found beside them: it makes no runs and opens none"},
-	{"view", nil, "view shows sections, and knows no statistics: whoever has results makes sections of them"},
+	{"view", []string{"strict"},
+		"view shows sections, and knows no statistics: whoever has results makes sections of them"},
 	{"view/pagetest", nil, "pagetest opens pages, and does not know what is on them"},
 	{"report", []string{"analyze", "claim", "dataset", "store", "plan", "campaign", "host", "view"},
 		"report shows what analyze found: it never imports system, nor run"},
@@ -93,7 +95,7 @@ var rooms = []struct {
 
 	// What run is based on.
 	{"image", []string{"container", "files", "volume"}, "an image does not know the systems that it serves"},
-	{"container", nil, "container reads what others made; it does not know what it is for"},
+	{"container", []string{"files"}, "container reads what others made; it does not know what it is for"},
 	{"lab", []string{"image", "agent", "terminal"}, "a lab is a machine: it knows nothing of what runs in it"},
 	{"workload", []string{"histogram", "nearest", "workload/tool"}, "a workload does not know the system that it runs on"},
 	{"workload/tool", []string{"histogram"}, "a reader of a tool's output knows no workload"},

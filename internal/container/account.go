@@ -14,10 +14,9 @@ import (
 
 // Account is who runs an image's program.
 type Account struct {
-	UID    uint32   `json:"uid"`
-	GID    uint32   `json:"gid"`
-	Groups []uint32 `json:"groups,omitempty"` // supplementary ones
-	Home   string   `json:"home,omitempty"`
+	UID, GID uint32
+	Groups   []uint32 // supplementary ones
+	Home     string
 }
 
 // maxAccounts bounds the files /etc/passwd and /etc/group of an image.

@@ -161,15 +161,12 @@ func TestForms(t *testing.T) {
 		temp := t.TempDir()
 		i, err := Open(t.Context(), from, temp)
 		if err != nil {
-			if strings.HasSuffix(from, ":app:1") { // a tag of an archive has two colons
-				continue
-			}
 			t.Errorf("%s: %v", from, err)
 			continue
 		}
 		if i.ID != id.String() || !slices.Equal(i.Config.Volumes, []string{"/a", "/z"}) || i.Config.User != "web" ||
 			i.Config.Dir != "/srv" || !slices.Equal(i.Config.Entrypoint, []string{"/app"}) ||
-			!slices.Equal(i.Config.Ports, []string{"80/tcp"}) || i.Digest == "" {
+			!slices.Equal(i.Config.Ports, []string{"80/tcp"}) {
 			t.Errorf("%s: %+v", from, i)
 		}
 		if os.Getuid() == 0 {

@@ -18,7 +18,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -44,14 +43,14 @@ type Config struct {
 type Image struct {
 	// ID is the digest of the image's configuration, "sha256:…", as docker images prints it. The configuration names
 	// the content of each layer, so images with the same ID are equal, however their layers are compressed.
-	ID string
-	// Digest is the digest of its manifest. The same image has different ones in an archive and in a registry.
-	Digest string
+	ID     string
 	Config Config
 
 	layers  []v1.Layer
 	content []v1.Hash // of the layers' tar files, from the configuration
-	temp    string    // directory with what was copied to read the image; "": none
+	// What was copied to read the image is in the directory temp; "": nothing was.
+	temp   string
+	remove func() error
 }
 
 // Open opens the image that ref names. Copies that a local store or an archive makes necessary are in a new directory
@@ -77,9 +76,8 @@ func (i *Image) Close() error {
 	if i.temp == "" {
 		return nil
 	}
-	temp := i.temp
 	i.temp = ""
-	return os.RemoveAll(temp)
+	return i.remove()
 }
 
 // maxLayers bounds the layers of an image: Docker and containerd allow 127.
@@ -117,11 +115,7 @@ func (i *Image) read(found v1.Image) error {
 		return fault.Campaignf("it has %d layers, and its configuration names %d (at most %d)", len(i.layers),
 			len(i.content), maxLayers)
 	}
-	digest, err := found.Digest()
-	if err != nil {
-		return err
-	}
-	i.ID, i.Digest = id.String(), digest.String()
+	i.ID = id.String()
 	i.Config = Config{Entrypoint: file.Config.Entrypoint, Cmd: file.Config.Cmd, Env: file.Config.Env,
 		User: file.Config.User, Dir: file.Config.WorkingDir}
 	for v := range file.Config.Volumes {

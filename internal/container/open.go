@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/files"
 )
 
 // platform is this machine's.
@@ -35,16 +36,11 @@ type opener struct {
 }
 
 // dir is the directory for copies.
-func (o *opener) dir() (string, error) {
-	if o.image.temp != "" {
-		return o.image.temp, nil
+func (o *opener) dir() (_ string, err error) {
+	if o.image.temp == "" {
+		o.image.temp, o.image.remove, err = files.Scratch(o.tempDir)
 	}
-	dir, err := os.MkdirTemp(o.tempDir, "container-")
-	if err != nil {
-		return "", fault.Hostf("%w", err)
-	}
-	o.image.temp = dir
-	return dir, nil
+	return o.image.temp, err
 }
 
 // open finds the image by its name.
@@ -76,13 +72,12 @@ func (o *opener) open(ctx context.Context, ref string) (v1.Image, error) {
 	return o.fromAnyStore(ctx, ref)
 }
 
-// splitTag cuts a tag from a path that does not exist with it.
+// splitTag cuts a tag from a path that does not exist with it. A tag may have colons, as in app:1.
 func splitTag(path string) (file, tag string) {
-	if _, err := os.Stat(path); err == nil {
-		return path, ""
-	}
-	if at := strings.LastIndexByte(path, ':'); at > 0 && !strings.Contains(path[at:], "/") {
-		return path[:at], path[at+1:]
+	for at := len(path); at > 0; at = strings.LastIndexByte(path[:at], ':') {
+		if _, err := os.Stat(path[:at]); err == nil {
+			return path[:at], strings.TrimPrefix(path[at:], ":")
+		}
 	}
 	return path, ""
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 
 	"github.com/tare-bench/tare/internal/cgroup"
+	"github.com/tare-bench/tare/internal/files"
 	"github.com/tare-bench/tare/internal/instance"
 	"github.com/tare-bench/tare/internal/system/xen"
 )
 
 // Collect removes what dead tare processes left on this host.
 func Collect(stateDir string, layout cgroup.Layout) error {
+	files.Clean(ImageDir(stateDir)) // copies of container images
 	found, err := Leftovers(stateDir, layout)
 	return errors.Join(err, instance.Remove(found))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 )
 
-// part begins the name of a file that is being written. Its writer holds a lock on it.
+// part begins the name of a file that is being written, and of a directory of Scratch. Its owner holds a lock on it.
 const part = ".tare-part-"
 
 // Replace puts what write writes in the place of the file at path: all of it or nothing. Errors of
@@ -24,7 +24,7 @@ const part = ".tare-part-"
 // removes what writers that were killed have left in the folder.
 func Replace(path string, mode fs.FileMode, write func(f *os.File) error) error {
 	dir := filepath.Dir(path)
-	clean(dir)
+	Clean(dir)
 	f, held, err := create(dir)
 	if err != nil {
 		return fault.Hostf("%w", err)
@@ -45,27 +45,62 @@ func Replace(path string, mode fs.FileMode, write func(f *os.File) error) error 
 	return nil
 }
 
+// Scratch makes a directory below dir for what only this process needs, and removes those that killed processes have
+// left there. The caller calls remove.
+func Scratch(dir string) (path string, remove func() error, err error) {
+	Clean(dir)
+	held, err := hold(func() (string, error) {
+		path, err = os.MkdirTemp(dir, part+"*")
+		return path, err
+	})
+	if err != nil {
+		return "", nil, fault.Hostf("%w", err)
+	}
+	return path, func() error {
+		err := os.RemoveAll(path)
+		held.Close()
+		return err
+	}, nil
+}
+
 // create makes a file with a name of its own in a folder. It is locked until held is closed.
 func create(dir string) (f, held *os.File, err error) {
-	for {
+	held, err = hold(func() (string, error) {
+		if f != nil {
+			f.Close()
+		}
 		if f, err = os.CreateTemp(dir, part+"*"); err != nil {
-			return nil, nil, err
+			return "", err
+		}
+		return f.Name(), nil
+	})
+	if err != nil && f != nil {
+		f.Close()
+	}
+	return f, held, err
+}
+
+// hold makes a file or directory with a name that no other has, and locks it until held is closed.
+func hold(make func() (name string, err error)) (held *os.File, err error) {
+	for {
+		name, err := make()
+		if err != nil {
+			return nil, err
 		}
 		// A file system without locks has no leftovers that can be recognized.
-		if held, err = os.Open(f.Name()); err == nil && lock(held) != unix.EWOULDBLOCK && named(held) {
-			return f, held, nil
+		if held, err = os.Open(name); err == nil && lock(held) != unix.EWOULDBLOCK && named(held) {
+			return held, nil
 		}
-		f.Close()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			os.Remove(f.Name())
-			return nil, nil, err
+			os.RemoveAll(name)
+			return nil, err
 		}
 		held.Close() // until it had the lock, it looked like a leftover, and was removed
 	}
 }
 
-// clean removes the files in a folder that are being written by nobody.
-func clean(dir string) {
+// Clean removes from a folder what killed processes have left of Replace and Scratch.
+func Clean(dir string) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return
@@ -81,7 +116,7 @@ func clean(dir string) {
 			continue
 		}
 		if lock(f) == nil {
-			os.Remove(f.Name())
+			os.RemoveAll(f.Name())
 		}
 		f.Close()
 	}

@@ -27,11 +27,11 @@ func workloadAs(cw campaign.Workload, as *workload.Process) (*workload.Workload,
 		w, err = workload.Custom(spec)
 	} else if w, err = builtin.Get(cw.Name); err == nil {
 		w, err = w.With(cw.Series(), cw.Settings())
-	}
-	if err != nil || cw.Build == "" {
-		if err == nil && as != nil && !cw.Custom() {
+		if err == nil && as != nil {
 			w = bare(w)
 		}
+	}
+	if err != nil || cw.Build == "" {
 		return w, nil, err
 	}
 	own, err := image.ReadOwnBuild(cw.Build)

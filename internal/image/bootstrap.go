@@ -120,34 +120,19 @@ func neutralize(tree string) error {
 			return err
 		}
 	}
-	for dir, mode := range map[string]os.FileMode{
-		DataPath: 0o755, "proc": 0o555, "sys": 0o555, "dev": 0o755, "dev/shm": 0o1777, "dev/pts": 0o755,
-		"tmp": 0o1777, "run": 0o755, "var/tmp": 0o1777, "var/log": 0o755, SourcePath: 0o755, "root": 0o755,
-		"etc/apt/sources.list.d": 0o755, "var/lib/apt/lists": 0o755, "var/cache/apt": 0o755, "var/cache/debconf": 0o755,
-	} {
+	if err := addMountPoints(tree, nil); err != nil {
+		return err
+	}
+	for _, dir := range []string{"var/log", SourcePath, "root", "etc/apt/sources.list.d", "var/lib/apt/lists",
+		"var/cache/apt", "var/cache/debconf"} {
 		if err := os.MkdirAll(in(dir), 0o755); err != nil {
 			return err
 		}
-		m := mode.Perm()
-		if mode&0o1000 != 0 {
-			m |= os.ModeSticky
-		}
-		if err := os.Chmod(in(dir), m); err != nil {
+		if err := os.Chmod(in(dir), 0o755); err != nil {
 			return err
 		}
 	}
-	for file, text := range map[string]string{
-		"etc/hostname": "tare\n", "etc/hosts": "127.0.0.1 localhost tare\n::1 localhost\n",
-		"etc/resolv.conf": "", "etc/machine-id": "",
-	} {
-		if err := os.WriteFile(in(file), []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	if err := os.WriteFile(in(AgentPath), nil, 0o755); err != nil {
-		return err
-	}
-	return os.Chmod(in(AgentPath), 0o755)
+	return os.WriteFile(in("etc/machine-id"), nil, 0o644)
 }
 
 // hostAptConf returns the host's apt settings for access to its mirrors, such as proxies, time-outs

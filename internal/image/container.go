@@ -60,8 +60,8 @@ var mountPoints = map[string]os.FileMode{
 	"tmp": os.ModeSticky | 0o777, "run": 0o755, "var/tmp": os.ModeSticky | 0o777,
 }
 
-// addMountPoints adds to the tree of a stranger what drivers expect in it. What is in their places and is no directory,
-// such as a link that leads out of the tree, goes.
+// addMountPoints adds to a tree, perhaps a stranger's, the mount points and files that every driver expects. What is in
+// their places and is no directory, such as a link that leads out of the tree, goes.
 func addMountPoints(tree string, volumes []string) error {
 	root, err := os.OpenRoot(tree)
 	if err != nil {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/probe"
-	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
@@ -100,11 +98,8 @@ func (r *runner) answer(ctx context.Context, m *member) error {
 // it arrives, see agent.Command.
 func (r *runner) begin(ctx context.Context, m *member, step workload.Step,
 	heard func(stderr bool, data []byte)) error {
-	cmd := agent.Command{
-		Argv: step.Argv, Env: system.AgentEnv, Dir: m.guest.machine.DataDir(),
-		OutputLimit: m.x.outputLimit(r.Campaign.OutputLimit),
-		Timeout:     r.Campaign.Timeout, OnOutput: heard,
-	}
+	cmd := commandOf(step, m.guest.machine)
+	cmd.Timeout, cmd.OutputLimit, cmd.OnOutput = r.Campaign.Timeout, m.x.outputLimit(r.Campaign.OutputLimit), heard
 	m.x.held(2 * cmd.OutputLimit)
 	sv := startService(ctx, m.guest.machine, step, cmd)
 	sv.grace = stressGrace

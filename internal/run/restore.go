@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tare-bench/tare/internal/agent"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/workload"
@@ -59,8 +58,8 @@ func (r *runner) saveOne(ctx context.Context, m *member, w *workload.Workload, s
 	}
 	k := &kept{nonce: rand.Text(), fresh: marks.whole()}
 	step := steps[workload.KeepStep]
-	cmd := agent.Command{Argv: step.Argv, Env: system.AgentEnv, Dir: machine.DataDir(), Stdin: []byte(k.nonce + "\n"),
-		Timeout: r.Campaign.Timeout, OutputLimit: leastOutput}
+	cmd := commandOf(step, machine)
+	cmd.Stdin, cmd.Timeout, cmd.OutputLimit = []byte(k.nonce+"\n"), r.Campaign.Timeout, leastOutput
 	running, stop := context.WithCancel(ctx)
 	k.stop, k.program, m.x.kept = stop, startService(running, machine, step, cmd), k
 	k.program.grace = r.Campaign.Timeout

@@ -204,9 +204,9 @@ func programFiles(u *system.Userland) []string {
 // firstProgram runs the program that ends a start, and reads the guest's clock.
 func (r *runner) firstProgram(ctx context.Context, m *member, step workload.Step) error {
 	x, machine := &m.x, m.guest.machine
-	res, err := machine.Agent.Run(ctx, agent.Command{
-		Argv: step.Argv, Env: system.AgentEnv, Dir: machine.DataDir(), Timeout: r.Campaign.Timeout, OutputLimit: leastOutput,
-	})
+	cmd := commandOf(step, machine)
+	cmd.Timeout, cmd.OutputLimit = r.Campaign.Timeout, leastOutput
+	res, err := machine.Agent.Run(ctx, cmd)
 	if res == nil {
 		return err
 	}

@@ -107,11 +107,7 @@ func (d Driver) proveKVM(ctx context.Context, h *system.Host, st *system.Status)
 }
 
 func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {
-	initramfs, err := s.Userland.InitramfsFor(modules(s))
-	if err != nil {
-		return nil, err
-	}
-	g, err := d.begin(ctx, s, initramfs, nil)
+	g, err := d.begin(ctx, s, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +120,11 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 }
 
 // begin starts QEMU with more arguments and with more files after the monitor's, and connects to its monitor.
-func (d Driver) begin(ctx context.Context, s *system.Site, initramfs string, more []string, files ...*os.File) (*guest,
-	error) {
+func (d Driver) begin(ctx context.Context, s *system.Site, more []string, files ...*os.File) (*guest, error) {
+	initramfs, err := s.Userland.InitramfsFor(modules(s))
+	if err != nil {
+		return nil, err
+	}
 	ours, theirs, err := system.StreamPair()
 	if err != nil {
 		return nil, err

@@ -83,11 +83,7 @@ func (d Driver) Restore(ctx context.Context, s *system.Site, dir string) (system
 		return nil, fault.Hostf("%w", err)
 	}
 	defer file.Close()
-	initramfs, err := s.Userland.InitramfsFor(modules(s))
-	if err != nil {
-		return nil, err
-	}
-	g, err := d.begin(ctx, s, initramfs, []string{"-incoming", fmt.Sprintf("fd:%d", stateFD)}, file)
+	g, err := d.begin(ctx, s, []string{"-incoming", fmt.Sprintf("fd:%d", stateFD)}, file)
 	if err != nil {
 		return nil, err
 	}

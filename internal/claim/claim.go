@@ -50,6 +50,14 @@ func (iv *Interval) Ends() (low, high float64) {
 	return iv.CILow, iv.CIHigh
 }
 
+// Percents are the ends of the interval as overheads in percent; 0 without one.
+func (iv *Interval) Percents() (low, high float64) {
+	if iv == nil {
+		return 0, 0
+	}
+	return 100 * (iv.CILow - 1), 100 * (iv.CIHigh - 1)
+}
+
 // Within reports whether the whole interval is between 1/(1+delta) and 1+delta, which are as far from 1. With a 95 %
 // interval, these are Schuirmann's two one-sided tests [J. Pharmacokinet. 1987] at 2.5 % each, which is stricter than
 // the usual 90 % interval.

@@ -28,9 +28,7 @@ func (ch Change) cells(all bool) []view.Cell {
 	cell := view.Text(change)
 	if ch.Ratio > 0 {
 		cell.Figure = &view.Figure{Value: ch.ChangePercent, Unit: "%"}
-		if ch.Interval != nil {
-			cell.Figure.Low, cell.Figure.High = 100*(ch.CILow-1), 100*(ch.CIHigh-1)
-		}
+		cell.Figure.Low, cell.Figure.High = ch.Percents()
 	}
 	return []view.Cell{
 		view.Text(workload),

@@ -176,8 +176,7 @@ const sharesLegend = "Where the variance of the cost of a single block comes fro
 	"occurs only once in the level before it, whose share includes it. Too few: no interval, as with two machines."
 
 // manyMachines is how many machines are drawn with their names, in the order of the fleet. More are drawn closely, in
-// the
-// order of their figures, and only odd ones have names.
+// the order of their figures, and only odd ones have names.
 const manyMachines = 40
 
 // mapTable is the cost on each machine by its own run. On a page, the costs are columns.
@@ -285,8 +284,7 @@ func (g *Group) machines() *view.Table {
 }
 
 // forest draws each machine as a point with its interval, the pooled figure as a diamond, and where the next machine
-// lies
-// as a bar below.
+// lies as a bar below.
 func forest(id, title string, machines []MachineCost, pooled *Pooled, delta float64) *view.Plot {
 	f := &view.Forest{Band: delta, Widest: 5}
 	many := len(machines) > manyMachines

@@ -82,7 +82,7 @@ func overhead(c analyze.Comparison) *view.Figure {
 	}
 	f := &view.Figure{Value: c.OverheadPercent, Unit: "%"}
 	if Interval(c) != "" {
-		f.Low, f.High = 100*(c.CILow-1), 100*(c.CIHigh-1)
+		f.Low, f.High = c.Percents()
 	}
 	return f
 }
@@ -103,6 +103,9 @@ type costRow struct {
 	metric     string
 	comparison *analyze.Comparison // nil: of a baseline
 }
+
+// intervalHead is the heading of the intervals' column, which a table precedes by their confidence.
+const intervalHead = "interval"
 
 // costColumns are those of the table of a metric, from left to right. A new one needs a line here.
 var costColumns = []struct {
@@ -138,7 +141,7 @@ var costColumns = []struct {
 			return verdictCell(r.res, *c, Verdict(r.res, *c))
 		}
 	}},
-	{view.Column{Head: "interval", Drop: 4}, func(r costRow) view.Cell {
+	{view.Column{Head: intervalHead, Drop: 4}, func(r costRow) view.Cell {
 		if r.comparison == nil {
 			return view.Cell{}
 		}
@@ -307,9 +310,12 @@ func (c *costs) table(where string) *view.Table {
 	t := &view.Table{Name: "cost", Title: fmt.Sprintf("%s%s, %s is better", c.metric, where, first.Better),
 		Caption: fmt.Sprintf("%s of %s, by system%s", c.metric, c.workload, where), Sortable: true}
 	for _, column := range costColumns {
-		t.Columns = append(t.Columns, column.Column)
+		head := column.Column
+		if head.Head == intervalHead {
+			head.Head = fmt.Sprintf("%.4g %% %s", 100*(1-c.res.Alpha), intervalHead)
+		}
+		t.Columns = append(t.Columns, head)
 	}
-	t.Columns[4].Head = fmt.Sprintf("%.4g %% interval", 100*(1-c.res.Alpha))
 	for _, r := range c.rows {
 		row := view.Row{}
 		for _, column := range costColumns {

@@ -9,8 +9,7 @@ import (
 )
 
 // isolation is how other guests slow down the arms of one metric, with notes on how many guests fit and how accurate
-// caps
-// are; empty if all of them are alone and without a cap.
+// caps are; empty if all of them are alone and without a cap.
 func isolation(res *analyze.Result, workload, metric string) *view.Section {
 	t := tableFor(
 		"isolation",

@@ -8,8 +8,7 @@ import (
 )
 
 // latencies are the percentiles of a workload's single latencies: of arms that are alone, and of those beside other
-// guests. In
-// short, only the median and the two highest percentiles of arms that are alone are shown.
+// guests. In short, only the median and the two highest percentiles of arms that are alone are shown.
 func latencies(res *analyze.Result, workload string) (alone, beside *view.Table) {
 	alone = &view.Table{Name: "single latencies", Legend: latencyLegend, Once: true,
 		Caption: "Percentiles of the single latencies of " + workload + ", by system",

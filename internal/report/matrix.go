@@ -14,8 +14,7 @@ const matrixLegend = "excess: the slowdown beside the neighbour over native's, o
 	"1× is as good as native; in brackets if not resolved; intervals hold for all workloads at once (Bonferroni)"
 
 // MatrixTable is the isolation matrix: a row for each scenario with neighbours and each system, and one for its p99. On
-// a
-// page, the scenarios are columns.
+// a page, the scenarios are columns.
 func MatrixTable(res *analyze.Result) *view.Table {
 	t := &view.Table{
 		Name:    "isolation matrix",

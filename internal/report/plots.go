@@ -114,8 +114,7 @@ func CostsPlot(res *analyze.Result) *view.Plot {
 }
 
 // scalingPlot draws the slowdown over the number of guests at once; nil if there are fewer than two numbers besides
-// one.
-// It has the scenarios of equal guests without neighbours.
+// one. It has the scenarios of equal guests without neighbours.
 func scalingPlot(res *analyze.Result, id, workload, metric string) *view.Plot {
 	say := func(v float64) string { return Digits(v, 3) + "×" }
 	c := &view.Curves{
@@ -171,8 +170,7 @@ var shares = []view.Tick{{Value: 0.1, Label: "10 %"}, {Value: 0.5, Label: "50 %"
 const leastShare = 0.1
 
 // latencyPlot draws the distributions of single latencies: the share of latencies, on a scale of odds that gives as
-// much
-// room to 99 … 99.9 % as to 90 … 99 %, and the time that they take at most. alone selects arms that are alone.
+// much room to 99 … 99.9 % as to 90 … 99 %, and the time that they take at most. alone selects arms that are alone.
 func latencyPlot(res *analyze.Result, id, workload string, alone bool) *view.Plot {
 	c := &view.Curves{
 		X: view.Axis{Label: "share of single latencies", Odds: true, Low: leastShare, High: 0.5, Ticks: shares,

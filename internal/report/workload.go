@@ -58,7 +58,8 @@ func Workload(res *analyze.Result, ctx Context, workload string) *view.Section {
 		latencyPlot(res, s.ID+"-m", workload, false), latencyBeside, packets(res, workload))
 	others := &view.Section{Fold: "More metrics of " + workload, Detail: true}
 	for _, m := range metrics {
-		if c := costsOf(res, workload, m.name, func(string) bool { return true }); !m.primary {
+		if !m.primary {
+			c := costsOf(res, workload, m.name, func(string) bool { return true })
 			others.Add(c.table(""), isolation(res, workload, m.name))
 		}
 	}

@@ -38,14 +38,18 @@ func Encode(v any) json.RawMessage {
 	if err := e.Encode(v); err != nil {
 		panic(err) // only words, numbers and booleans come here
 	}
-	text := bytes.TrimRight(b.Bytes(), "\n")
-	if bytes.IndexFunc(text, forbidden) < 0 {
+	return Escaped(bytes.TrimRight(b.Bytes(), "\n"), forbidden)
+}
+
+// Escaped is JSON with escapes for these characters, which must occur in strings alone.
+func Escaped(text []byte, which func(rune) bool) []byte {
+	if bytes.IndexFunc(text, which) < 0 {
 		return text
 	}
 	var escaped bytes.Buffer
-	for _, r := range string(text) { // control characters occur only in strings
-		if forbidden(r) {
-			fmt.Fprintf(&escaped, "\\u%04x", r)
+	for _, r := range string(text) {
+		if which(r) {
+			fmt.Fprintf(&escaped, `\u%04x`, r)
 		} else {
 			escaped.WriteRune(r)
 		}

@@ -160,8 +160,7 @@ func (t htmlTable) Lines() (lines []htmlLine) {
 }
 
 // turned are the rows of a table whose column Across heads columns. The other cells of a row, and of those that say
-// more
-// about it, are in one cell.
+// more about it, are in one cell.
 func (t htmlTable) turned() (lines []htmlLine) {
 	values := t.across()
 	place := map[string]int{}

@@ -85,11 +85,7 @@ func (m *markdown) part(p Part, level int) {
 			m.para("**" + c.Label + "** " + escape(c.Headline))
 			m.WriteString("\n")
 			for _, n := range c.Found {
-				if n.About != "" {
-					m.WriteString("- " + escape(n.About) + ": " + escape(n.Text) + "\n")
-				} else {
-					m.WriteString("- " + escape(n.Text) + "\n")
-				}
+				m.WriteString("- " + escape(n.line()) + "\n")
 			}
 			m.para(escape(stopped(c.Remedy)))
 		}

@@ -7,8 +7,7 @@ import (
 )
 
 // Strips is every trial in the order of the run: a strip for each arm, all with the same range of ratios around their
-// own
-// medians.
+// own medians.
 type Strips struct {
 	Rows []Strip
 	// Limit is how many trials of a strip are drawn one by one; more share marks.

@@ -122,11 +122,7 @@ func (t *terminal) note(n Note) {
 	if n.Detail && !t.All {
 		return
 	}
-	text := n.Text
-	if n.About != "" {
-		text = n.About + ": " + text
-	}
-	t.wrapped(nil, text, 2)
+	t.wrapped(nil, n.line(), 2)
 }
 
 // list writes names and what is said about each.
@@ -285,11 +281,7 @@ func (t *terminal) alerts(a *Alerts) {
 			t.gap()
 			t.hanging(style(c.Label)+"  ", Width(c.Label)+2, c.Headline)
 			for _, n := range c.Found {
-				text := n.Text
-				if n.About != "" {
-					text = n.About + ": " + text
-				}
-				t.hanging("  - ", 4, text)
+				t.hanging("  - ", 4, n.line())
 			}
 			if c.Remedy != "" {
 				t.hanging("  > ", 4, c.Remedy+" (tare explain "+c.ID+")")

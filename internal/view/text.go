@@ -3,12 +3,14 @@ package view
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/tare-bench/tare/internal/strict"
 )
 
 // Whatever tare prints may contain text from guests, files and campaigns. These make it harmless to what reads it:
@@ -52,20 +54,8 @@ func Unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bid
 // PlainJSON escapes what valid JSON may contain and a terminal would obey. The value
 // stays the same, except that invalid UTF-8 is replaced.
 func PlainJSON(text []byte) []byte {
-	text = bytes.ToValidUTF8(text, []byte("�"))
-	unseen := func(r rune) bool { return Unseen(r) && r != '\n' && r != '\t' }
-	if bytes.IndexFunc(text, unseen) < 0 {
-		return text
-	}
-	var b bytes.Buffer
-	for _, r := range string(text) {
-		if unseen(r) { // only strings have any
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.Bytes()
+	unseen := func(r rune) bool { return Unseen(r) && r != '\n' && r != '\t' } // which lay it out
+	return strict.Escaped(bytes.ToValidUTF8(text, []byte("�")), unseen)
 }
 
 // PrintJSON writes v as JSON, indented, for people and programs.
@@ -166,11 +156,7 @@ func stopped(text string) string {
 // addMarks appends marks that a list does not have yet.
 func addMarks(all, more []Mark) []Mark {
 	for _, m := range more {
-		known := false
-		for _, o := range all {
-			known = known || m == o
-		}
-		if !known {
+		if !slices.Contains(all, m) {
 			all = append(all, m)
 		}
 	}

@@ -171,6 +171,14 @@ type Note struct {
 	Detail bool   `json:"-"` // terminals show it with Options.All only
 }
 
+// line is the note with whom it is about.
+func (n Note) line() string {
+	if n.About == "" {
+		return n.Text
+	}
+	return n.About + ": " + n.Text
+}
+
 // Warning must not be missed.
 type Warning struct {
 	Label string `json:"label"` // in capital letters, for terminals

@@ -114,8 +114,7 @@ func (r *Report) addFrom(printed, name string, v float64, unit string, better Be
 }
 
 // doubt returns an error about a part of the output, unless the caller wants the other parts nevertheless: then it
-// keeps
-// the error for the report, and returns nil. nil is no doubt.
+// keeps the error for the report, and returns nil. nil is no doubt.
 func (r *Report) doubt(err error) error {
 	if err != nil && r.lenient {
 		if !slices.ContainsFunc(r.Doubts, func(known error) bool { return known.Error() == err.Error() }) {
@@ -265,8 +264,8 @@ func (t Tool) Read(text string, wanted ...string) (*Report, error) {
 }
 
 // Examine is Read for a person who wants to see what there is: the report says what of the run failed, and which
-// figures
-// contradict each other (Doubts). The names of the figures of several runs begin with "run 1: ", "run 2: " and so on.
+// figures contradict each other (Doubts). The names of the figures of several runs begin with "run 1: ", "run 2: " and
+// so on.
 func (t Tool) Examine(text string) (*Report, error) {
 	text = plain(text)
 	if runs := t.runs(text); len(runs) > 1 {

@@ -147,11 +147,23 @@ func compareFleets(ctx context.Context, args []string, all bool) (*fleet.Compari
 
 // worseThan is the exit status of a comparison in which these figures got worse by more than --fail-above.
 func worseThan(cmd *cobra.Command, figures []string, failAbove string) error {
-	if failAbove == "" || len(figures) == 0 {
+	if failAbove == "" {
 		return nil
 	}
+	var said []string
 	for _, text := range figures {
-		fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s, more than %s worse\n", text, failAbove)
+		said = append(said, fmt.Sprintf("%s, more than %s worse", text, failAbove))
+	}
+	return exceeded(cmd, said)
+}
+
+// exceeded is the exit status of figures that are above a limit, in words; nil: there are none.
+func exceeded(cmd *cobra.Command, said []string) error {
+	if len(said) == 0 {
+		return nil
+	}
+	for _, text := range said {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s\n", text)
 	}
 	return exitWorse
 }

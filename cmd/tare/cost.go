@@ -18,6 +18,7 @@ import (
 	"github.com/tare-bench/tare/internal/container"
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
 	"github.com/tare-bench/tare/internal/strict"
 )
@@ -76,9 +77,7 @@ The command must end, with status 0. It does its work once in each trial.`,
 	outFlag(c, &f.out, "run file to write (default cost-DATE-TIME.tare)")
 	yesFlag(c, &f.yes)
 	patienceFlag(c, &f.patience)
-	c.Flags().StringVar(&f.polite, "polite", "",
-		"take little from whatever else this host does: this many CPUs (alone: a quarter), idle I/O, no caches dropped")
-	c.Flags().Lookup("polite").NoOptDefVal = politeDefault
+	politeFlag(c, &f.polite)
 	c.RunE = inSandbox(o, func(cmd *cobra.Command, args []string) error {
 		limit, err := failLimit(f.failAbove)
 		if err != nil {
@@ -201,15 +200,9 @@ func (f costFlags) tooDear(cmd *cobra.Command, limit float64) error {
 	var dear []string
 	for _, c := range res.Comparisons {
 		if c.Workload == "command" && c.Verdict == analyze.Costs && !c.Across && c.OverheadPercent > 100*limit {
-			dear = append(dear, fmt.Sprintf("%s costs %+.1f %% of %s (%+.1f … %+.1f)", c.Arm, c.OverheadPercent, c.Metric,
-				100*(c.CILow-1), 100*(c.CIHigh-1)))
+			dear = append(dear, fmt.Sprintf("%s costs %s %% of %s (%s), above %s", c.Arm, report.Percent(c.OverheadPercent),
+				c.Metric, report.Interval(c), f.failAbove))
 		}
 	}
-	if len(dear) == 0 {
-		return nil
-	}
-	for _, text := range dear {
-		fmt.Fprintf(cmd.ErrOrStderr(), "tare: %s, above %s\n", text, f.failAbove)
-	}
-	return exitWorse
+	return exceeded(cmd, dear)
 }

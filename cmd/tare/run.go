@@ -74,9 +74,7 @@ trial sizes and userland image are those of the given run.`,
 	c.Flags().StringVar(&f.like, "like", "", "take campaign, sizes and image from this run, with another seed")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the plan and its expected duration, and exit")
 	yesFlag(c, &f.yes)
-	c.Flags().StringVar(&f.polite, "polite", "",
-		"take little from whatever else this host does: this many CPUs (alone: a quarter), idle I/O, no caches dropped")
-	c.Flags().Lookup("polite").NoOptDefVal = politeDefault
+	politeFlag(c, &f.polite)
 	c.Flags().BoolVar(&f.trust, "trust", false,
 		"with --like: the run may have been made elsewhere; its commands run as root")
 	c.Flags().BoolVar(&f.reboot, "reboot", false,
@@ -231,6 +229,12 @@ func (f runFlags) apply(cmd *cobra.Command, c *campaign.Campaign) error {
 
 // politeDefault is the value of --polite without a number.
 const politeDefault = "auto"
+
+func politeFlag(c *cobra.Command, polite *string) {
+	c.Flags().StringVar(polite, "polite", "",
+		"take little from whatever else this host does: this many CPUs (alone: a quarter), idle I/O, no caches dropped")
+	c.Flags().Lookup("polite").NoOptDefVal = politeDefault
+}
 
 // bePolite makes the run polite if the flag says so.
 func (f runFlags) bePolite(c *campaign.Campaign) error {

@@ -28,18 +28,18 @@ func (r *checker) checkContainer(c *Campaign) {
 	for _, w := range c.Workloads {
 		switch {
 		case !w.Custom() && w.Name != "start":
-			r.Fail("workloads", "workload %q: its programs are in tare's own image; in a container image, give a command",
-				w.Name)
+			r.Fail("workloads", "workload %q needs programs of tare's image; with a container image, give a command", w.Name)
 		case len(w.Own.Packages) > 0 || w.Build != "" || len(w.Own.Files) > 0:
 			r.Fail("workloads", "workload %q: nothing can be added to a container image: no packages, build or files", w.Name)
 		}
 	}
 	for _, s := range c.Scenarios {
 		if len(s.Neighbours) > 0 {
-			r.Fail("scenarios", "scenario %q: what neighbours run is in tare's own image, not in a container image", s.Name)
+			r.Fail("scenarios", "scenario %q: neighbours need programs of tare's image, which a container image does not have",
+				s.Name)
 		}
 	}
 	if len(c.Attacks) > 0 {
-		r.Fail("attacks", "what attacks limits is in tare's own image, not in a container image")
+		r.Fail("attacks", "attacks need programs of tare's image, which a container image does not have")
 	}
 }

@@ -27,7 +27,9 @@ import (
 func appImage(t *testing.T) string {
 	t.Helper()
 	app := filepath.Join(t.TempDir(), "app")
-	build := exec.Command("go", "build", "-o", app, "./testdata/container")
+	// The same program each time, so that its image is unpacked once.
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-buildid=", "-o", app,
+		"./testdata/container")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -54,7 +54,8 @@ func newPaperList() *cobra.Command {
 	asJSON := jsonFlag(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		entries := []paperEntry{}
-		for _, a := range paper.All() {
+		all := paper.All()
+		for _, a := range all {
 			d := a.Document
 			e := paperEntry{d.Name, d.Title, d.Author, nil, d.Date, d.DateNote, d.Language, d.Source(), d.URL, len(a.Results),
 				a.Systems}
@@ -71,23 +72,13 @@ func newPaperList() *cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout())
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", e.Name, e.Title)
-			fmt.Fprintf(cmd.OutOrStdout(), "  %s, %s, in %s, %d figures\n", e.Author, paperDate(e.Date, e.DateNote),
-				e.Language, e.Figures)
+			fmt.Fprintf(cmd.OutOrStdout(), "  %s, %s, in %s, %d figures\n", e.Author,
+				all[i].Document.When(), e.Language, e.Figures)
 			fmt.Fprintf(cmd.OutOrStdout(), "  systems: %s\n  source: %s\n", strings.Join(e.Systems, ", "), e.Source)
 		}
 		return nil
 	}
 	return c
-}
-
-func paperDate(date, note string) string {
-	switch {
-	case date != "":
-		return date
-	case note != "":
-		return "undated (" + note + ")"
-	}
-	return "undated"
 }
 
 func newPaperShow() *cobra.Command {
@@ -115,7 +106,7 @@ func newPaperShow() *cobra.Command {
 			if *asJSON {
 				return view.PrintJSON(cmd.OutOrStdout(), runs.JSON())
 			}
-			return printRepeat(cmd.OutOrStdout(), runs)
+			return printResults(cmd, runs)
 		}
 		if *asJSON {
 			return view.PrintJSON(cmd.OutOrStdout(), a.Tree)
@@ -126,9 +117,20 @@ func newPaperShow() *cobra.Command {
 	return c
 }
 
+// printResults prints an article's tables with the figures of this machine.
+func printResults(cmd *cobra.Command, runs *paper.Results) error {
+	w := cmd.OutOrStdout()
+	if err := view.Terminal(w, terminalOptions(), runs.View()); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nTo print these tables again (tare show and tare report read the runs, too):\n"+
+		"  tare paper show %s --run %s\n", runs.Repetition.Article.Document.Name, strings.Join(runs.Paths, ","))
+	return err
+}
+
 func printPaper(w io.Writer, a *paper.Article) {
 	d := a.Document
-	fmt.Fprintf(w, "%s\n%s, %s, in %s\nsource: %s\n", d.Title, d.Author, paperDate(d.Date, d.DateNote), d.Language,
+	fmt.Fprintf(w, "%s\n%s, %s, in %s\nsource: %s\n", d.Title, d.Author, d.When(), d.Language,
 		d.Source())
 	for _, t := range a.Tables() {
 		fmt.Fprintf(w, "\n%s\n", t.Name)

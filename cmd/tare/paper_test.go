@@ -65,12 +65,8 @@ func paperCampaigns(t *testing.T, xen bool) {
 					t.Errorf("%s: %d arms, baseline %s:\n%s", rep.CampaignName(s), len(c.Active()), c.Baseline, text)
 				}
 			}
-			for _, table := range rep.Tables(func(paper.Key) paper.Stats { return paper.Stats{N: 1, Min: 1, Mean: 1, Max: 1} }) {
-				for _, l := range table.Lines {
-					for _, c := range l.Cells {
-						checkCell(t, a.Document.Name, c)
-					}
-				}
+			for _, c := range rep.Cells(func(paper.Key) paper.Stats { return paper.Stats{N: 1, Min: 1, Mean: 1, Max: 1} }) {
+				checkCell(t, a.Document.Name, c)
 			}
 		}
 	}
@@ -139,7 +135,7 @@ func TestPaperRun(t *testing.T) {
 		}
 	}
 	text := tare(t, dir, "paper", "show", "abc", "--run", "cpu.tare")
-	for _, want := range []string{"cpu.1", "47,639 s", "cost now", "tare paper show " + name + " --run cpu.tare",
+	for _, want := range []string{"cpu.1", "47,639 s", "cost here", "tare paper show " + name + " --run cpu.tare",
 		"no run of campaign " + name + "-crowd"} {
 		if !strings.Contains(text.stdout, want) {
 			t.Errorf("no %q in\n%s%s", want, text.stdout, text.stderr)

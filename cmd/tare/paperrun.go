@@ -93,7 +93,7 @@ func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) erro
 	if f.asJSON {
 		err = view.PrintJSON(w, runs.JSON())
 	} else {
-		err = printRepeat(w, runs)
+		err = printResults(cmd, runs)
 	}
 	if err != nil {
 		return err
@@ -156,7 +156,9 @@ func quietly(cmd *cobra.Command, work func() error) error {
 // planPaper prints what a repetition would do, and how long it would take.
 func planPaper(cmd *cobra.Command, o *options, rep *paper.Repetition, budget time.Duration) error {
 	w := cmd.OutOrStdout()
-	printNotes(w, rep)
+	if err := view.Terminal(w, terminalOptions(), rep.View()); err != nil {
+		return err
+	}
 	left := budget
 	for i, s := range rep.Stages {
 		part := share(rep.Stages[i:], left)

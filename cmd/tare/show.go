@@ -75,13 +75,20 @@ func showRun(cmd *cobra.Command, s *store.Run, all bool, format string) error {
 	if ok {
 		return write(cmd.OutOrStdout(), report.Document(res, ctx))
 	}
+	o := terminalOptions()
+	ctx.Colour, ctx.Width = o.Colour, o.Width
+	return report.Table(cmd.OutOrStdout(), res, ctx)
+}
+
+// terminalOptions are the width and the colours of standard output, if it is a terminal.
+func terminalOptions() (o view.Options) {
 	if isTerminal(os.Stdout) {
-		ctx.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		o.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-			ctx.Width = width
+			o.Width = width
 		}
 	}
-	return report.Table(cmd.OutOrStdout(), res, ctx)
+	return o
 }
 
 // showTrial prints one trial with the whole output of its commands.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/report/reporttest"
 	"github.com/tare-bench/tare/internal/view"
+	"github.com/tare-bench/tare/internal/view/pagetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -35,6 +36,13 @@ func TestGoldens(t *testing.T) {
 			}
 		}
 		reporttest.Golden(t, *update, name+".json", js.Bytes())
+		page, err := view.HTML(1, c.Document(true)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := pagetest.Same(t, string(page), c.Document(true)...); n < 50 {
+			t.Errorf("%s: only %d cells were compared", name, n)
+		}
 		reporttest.Golden(t, *update, name+".txt", text.Bytes())
 	}
 }

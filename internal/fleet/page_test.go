@@ -88,6 +88,9 @@ func TestFleetPage(t *testing.T) {
 	if renderFleet(t, aFleet("")) != whole {
 		t.Error("the same fleet gives another page")
 	}
+	if n := pagetest.Same(t, whole, aFleet("").Document()); n < 50 {
+		t.Errorf("only %d cells were compared", n)
+	}
 }
 
 // TestFleetHostile: text of run files does nothing in the pages.
@@ -179,6 +182,9 @@ func TestFleetChangePage(t *testing.T) {
 		"node9: kvm on sysbench-cpu: the trial sizes")
 	if n := strings.Count(whole, "<svg viewBox"); n != 5 {
 		t.Errorf("%d drawings", n)
+	}
+	if n := pagetest.Same(t, whole, aChange("").Document()); n < 50 {
+		t.Errorf("only %d cells were compared", n)
 	}
 }
 

@@ -69,43 +69,23 @@ type Cell struct {
 	Now  *Cost `json:"cost_now"`
 }
 
-// RepeatTable is one table of the article, measured again.
-type RepeatTable struct {
-	Name    string
-	Heading []string // what all lines have in common, one entry per line
-	Lines   []RepeatLine
-}
-
-// RepeatLine is one line of a table: a figure of each system.
-type RepeatLine struct {
-	Labels []string // the same number in every line of a table
-	Cells  []Cell
-}
-
-// Tables returns every figure of the article with the measured one beside it, in the
-// article's order. Systems that only this machine has come last on each line.
-func (r *Repetition) Tables(measured func(Key) Stats) []RepeatTable {
-	var tables []RepeatTable
+// Cells returns every figure of the article with the measured one beside it, in the article's order. Systems that only
+// this machine has come last on each line.
+func (r *Repetition) Cells(measured func(Key) Stats) (cells []Cell) {
 	for name, rows := range r.Article.byTable() {
 		if !r.wanted(name) {
 			continue
 		}
-		t := RepeatTable{Name: name}
-		var labels []func(*Row) string
-		t.Heading, labels = headings(rows)
 		for _, group := range grouped(rows, sameGroup) {
-			line := RepeatLine{Labels: labelsOf(group[0], labels)}
 			for _, row := range group {
-				line.Cells = append(line.Cells, r.cell(row, r.guest(row.System), measured))
+				cells = append(cells, r.cell(row, r.guest(row.System), measured))
 			}
 			for _, system := range r.Also {
-				line.Cells = append(line.Cells, r.cell(group[0].only(), Guest{As: system}, measured))
+				cells = append(cells, r.cell(group[0].only(), Guest{As: system}, measured))
 			}
-			t.Lines = append(t.Lines, line)
 		}
-		tables = append(tables, t)
 	}
-	return tables
+	return cells
 }
 
 // sameGroup reports whether two figures are on one line of a table.

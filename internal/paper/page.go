@@ -31,6 +31,12 @@ func (v Verdict) String() string {
 	return string(v.Holds) + ": " + v.Why
 }
 
+// reason is why something cannot be told, without what differs in each line.
+func (v Verdict) reason() string {
+	why, _, _ := strings.Cut(v.Why, ", at most")
+	return why
+}
+
 // PageTable is a table of an article's page.
 type PageTable struct {
 	Name    string
@@ -59,6 +65,9 @@ func Page(a *Article, runs *Results) []PageTable {
 	u, p := &audit{Article: a}, page{a, runs}
 	var tables []PageTable
 	for name, rows := range a.byTable() {
+		if runs != nil && !runs.Repetition.wanted(name) {
+			continue
+		}
 		t := PageTable{Name: name}
 		var labels []func(*Row) string
 		t.Heading, labels = headings(rows)
@@ -292,7 +301,7 @@ func TallyOf(tables []PageTable, claims []PageClaim) Tally {
 		if t.Count[v.Holds]++; v.Holds != CannotBeTold {
 			return
 		}
-		why, _, _ := strings.Cut(v.Why, ", at most") // differs in each line
+		why := v.reason()
 		i := slices.IndexFunc(t.Untold, func(r Reason) bool { return r.Why == why })
 		if i < 0 {
 			i, t.Untold = len(t.Untold), append(t.Untold, Reason{Why: why})
@@ -309,9 +318,4 @@ func TallyOf(tables []PageTable, claims []PageClaim) Tally {
 	}
 	slices.SortStableFunc(t.Untold, func(a, b Reason) int { return cmp.Compare(b.Count, a.Count) })
 	return t
-}
-
-// Plain reports whether no line of a table has a figure of this machine.
-func (t *PageTable) Plain() bool {
-	return !slices.ContainsFunc(t.Lines, func(l PageLine) bool { return l.Cell.Here != nil || l.Cell.Now != nil })
 }

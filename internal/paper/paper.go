@@ -70,6 +70,17 @@ func (d Document) Source() string {
 	return cmp.Or(strings.Join(list, ", "), "not known")
 }
 
+// When returns when the article was published, as far as known.
+func (d Document) When() string {
+	switch {
+	case d.Date != "":
+		return d.Date
+	case d.DateNote != "":
+		return "undated (" + d.DateNote + ")"
+	}
+	return "undated"
+}
+
 // Row is one figure as an article prints it.
 type Row struct {
 	Table     string

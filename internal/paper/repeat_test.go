@@ -56,29 +56,25 @@ func TestEveryFigure(t *testing.T) {
 	for _, a := range All() {
 		r := repeat(t, a.Document.Name, here(), RepeatOptions{})
 		fmt.Fprintf(&golden_, "%s, against %s\n", a.Document.Name, r.Baseline)
-		for _, table := range r.Tables(answer) {
-			for _, line := range table.Lines {
-				for _, c := range line.Cells {
-					figures++
-					what := "- " + c.Why
-					if c.Series != "" {
-						repeated++
-						f := r.Article.recipe.figure(&Row{Table: c.Table, Workload: c.Workload, Scenario: c.Scenario,
-							Statistic: c.Statistic, Unit: c.Unit})
-						what = fmt.Sprintf("%s %s %s by %s in %s, times %.6g", c.Series, c.Metric, f.in, c.As, f.stage, 1/f.per)
-						if (c.Here == nil) == (c.Now == nil || f.shows != showsChange) {
-							t.Errorf("%s %q of %s: here %v, now %v, why %q", c.Table, c.Statistic, c.System, c.Here, c.Now, c.Why)
-						}
-						if c.System == r.Baseline && c.Now != nil {
-							t.Errorf("%s: the baseline costs %v", c.Table, c.Now)
-						}
-					} else if c.Why == "" {
-						t.Errorf("%s %q of %s has neither a figure nor a reason", c.Table, c.Statistic, c.System)
-					}
-					fmt.Fprintf(&golden_, "%s | %s | %s | %s | %s | %s: %s\n", c.Table, short40(c.Workload), c.Scenario, c.Statistic,
-						c.Unit, c.System, what)
+		for _, c := range r.Cells(answer) {
+			figures++
+			what := "- " + c.Why
+			if c.Series != "" {
+				repeated++
+				f := r.Article.recipe.figure(&Row{Table: c.Table, Workload: c.Workload, Scenario: c.Scenario,
+					Statistic: c.Statistic, Unit: c.Unit})
+				what = fmt.Sprintf("%s %s %s by %s in %s, times %.6g", c.Series, c.Metric, f.in, c.As, f.stage, 1/f.per)
+				if (c.Here == nil) == (c.Now == nil || f.shows != showsChange) {
+					t.Errorf("%s %q of %s: here %v, now %v, why %q", c.Table, c.Statistic, c.System, c.Here, c.Now, c.Why)
 				}
+				if c.System == r.Baseline && c.Now != nil {
+					t.Errorf("%s: the baseline costs %v", c.Table, c.Now)
+				}
+			} else if c.Why == "" {
+				t.Errorf("%s %q of %s has neither a figure nor a reason", c.Table, c.Statistic, c.System)
 			}
+			fmt.Fprintf(&golden_, "%s | %s | %s | %s | %s | %s: %s\n", c.Table, short40(c.Workload), c.Scenario, c.Statistic,
+				c.Unit, c.System, what)
 		}
 	}
 	if figures != 369 {
@@ -214,12 +210,8 @@ func TestCells(t *testing.T) {
 		return values[strings.TrimSpace(name+" "+k.Scenario+" "+k.Part)]
 	}
 	cells := map[string]Cell{}
-	for _, table := range r.Tables(measured) {
-		for _, l := range table.Lines {
-			for _, c := range l.Cells {
-				cells[c.Table+" "+c.System+" "+c.Statistic+" "+c.Unit[:1]] = c
-			}
-		}
+	for _, c := range r.Cells(measured) {
+		cells[c.Table+" "+c.System+" "+c.Statistic+" "+c.Unit[:1]] = c
 	}
 	for name, want := range map[string]string{
 		"cpu.1 kvm-1/1 min s":  "here 18 then +9.1 now +100.0",

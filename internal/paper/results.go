@@ -132,9 +132,6 @@ func (p *Results) measured(k Key) Stats {
 	return st
 }
 
-// Tables returns the article's tables with the measured figures.
-func (p *Results) Tables() []RepeatTable { return p.Repetition.Tables(p.measured) }
-
 // Extra is a series that repeats a diagram of the article without values, so there
 // is no printed figure beside it.
 type Extra struct {
@@ -203,12 +200,6 @@ type ResultsJSON struct {
 
 // JSON returns the results for --json.
 func (p *Results) JSON() ResultsJSON {
-	doc := ResultsJSON{p.Repetition.Article.Document.Name, p.Repetition.Baseline, p.Repetition.Notes, p.Paths, nil,
-		p.Extras()}
-	for _, t := range p.Tables() {
-		for _, l := range t.Lines {
-			doc.Figures = append(doc.Figures, l.Cells...)
-		}
-	}
-	return doc
+	return ResultsJSON{p.Repetition.Article.Document.Name, p.Repetition.Baseline, p.Repetition.Notes, p.Paths,
+		p.Repetition.Cells(p.measured), p.Extras()}
 }

@@ -162,8 +162,8 @@ docs/parse.md lists the versions. Supported tools:
 		Args: parseArgs,
 	}
 	asWorkload := c.Flags().Bool("workload", false,
-		"the name is that of a workload, even if a tool has the same name")
-	asTool := c.Flags().Bool("tool", false, "the name is that of a tool")
+		"the name is a workload's, even if a tool has the same name")
+	asTool := c.Flags().Bool("tool", false, "the name is a tool's")
 	c.MarkFlagsMutuallyExclusive("workload", "tool")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		t, isTool := tool.Get(args[0])

@@ -39,7 +39,7 @@ var symptoms = []symptom{
 		[]string{"docs/disks.md", "docs/limits.md"},
 		"tare run quick && tare show --all quick-*.tare",
 		"The line \"reached the device\" below dd-write has the bytes that arrived at the disk. If they are fewer than " +
-			"those that were written, the time is that of a cache."},
+			"those that were written, the time measures a cache."},
 	{"numbers change every run", "results figures vary variation noise noisy unstable different differ each time repeat " +
 		"reproduce fluctuate",
 		"The machine does something else at the same time, its hypervisor takes CPU time away, or the guests differ.",

@@ -80,4 +80,4 @@ const fillLegend = "fit: median number of guests that kept the service level, ov
 	"slowdown and p99 (of the probe), serving p99 (of requests to the guests that serve), start, memory left: means at " +
 	"the number of guests that broke the level; " +
 	"a guest takes: mean decrease of the host's available memory per guest, whoever took it; " +
-	"tare holds: the most memory of its own"
+	"tare holds: the most memory that tare itself used"

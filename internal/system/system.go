@@ -190,7 +190,7 @@ var (
 	// GroupIOCap needs a data volume with a device of its own.
 	GroupIOCap = Means{By: "control group: requests of the guest's processes to the data volume's device"}
 	BucketCap  = Means{By: "token bucket, and policer of packets, between the guest's interface and the run's bridge"}
-	RemoteCap  = Means{WhyNot: "tare does not control the machines that somebody else runs"}
+	RemoteCap  = Means{WhyNot: "tare does not control machines that others run"}
 	NoPortCap  = Means{WhyNot: "its guests have no interface on the run's bridge"}
 )
 

@@ -59,7 +59,7 @@ func (d Driver) Capabilities() system.Capabilities {
 		Networks:      []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT},
 		NeedsRoot:     true,
 		HostBoot:      "linux",
-		Confinement:   "a kernel of its own in a process that gVisor confines by seccomp and capabilities",
+		Confinement:   "gVisor's own kernel in a process that it confines by seccomp and capabilities",
 	}
 }
 

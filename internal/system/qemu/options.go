@@ -32,7 +32,7 @@ var options = []system.Option{{
 		"vmxnet3 (VMware's) imitate hardware, and all but vmxnet3 need image: {kernel: generic}",
 }, {
 	Name: "iothread", Values: []string{"on", "off"}, Default: "off",
-	About: "on: the data disk has a thread of its own in QEMU; off: the main loop serves it with everything else",
+	About: "on: the data disk has its own thread in QEMU; off: the main loop serves it with everything else",
 }, {
 	Name: "hugepages", Values: []string{"on", "off"}, Default: "off",
 	About: "on: the machine's memory is made of the host's huge pages, of which enough must be free (vm.nr_hugepages)",

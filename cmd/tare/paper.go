@@ -119,8 +119,9 @@ func newPaperShow() *cobra.Command {
 
 // printResults prints an article's tables with the figures of this machine.
 func printResults(cmd *cobra.Command, runs *paper.Results) error {
-	w := cmd.OutOrStdout()
-	if err := view.Terminal(w, terminalOptions(), runs.View()); err != nil {
+	w, o := cmd.OutOrStdout(), terminalOptions()
+	o.Wide = true
+	if err := view.Terminal(w, o, runs.View()); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nTo print these tables again (tare show and tare report read the runs, too):\n"+

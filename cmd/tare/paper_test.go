@@ -168,7 +168,7 @@ func TestPaperNew(t *testing.T) {
 	}
 	r = tare(t, dir, "paper", "report", "Mine 1.yaml", "--out", "page.md")
 	page, err := os.ReadFile(filepath.Join(dir, "page.md"))
-	if r.status != 0 || err != nil || !strings.Contains(string(page), "| kvm | **170,257 (-54,1 %)** | -45.1 % |") {
+	if r.status != 0 || err != nil || !strings.Contains(string(page), "| kvm | 170,257 (-54,1 %) &#33; | -45.1 % |") {
 		t.Errorf("status %d: %s\n%s", r.status, r.stderr, page)
 	}
 	r = tare(t, dir, "paper", "run", "Mine 1.yaml", "--dry-run")

@@ -59,8 +59,8 @@ func section(id, title, about string, parts ...view.Part) *view.Section {
 
 // section says how much of the article holds here, and why the rest cannot be told.
 func (t Tally) section() *view.Section {
-	text := fmt.Sprintf("Of the costs that the article prints, implies or states in words, %d hold here, %d do not hold, and "+
-		"%d cannot be told", t.Count[HoldsHere], t.Count[HoldsNot], t.Count[CannotBeTold])
+	text := fmt.Sprintf("Of the costs that the article prints, implies or states in words, %d hold here, %d do not hold, "+
+		"and %d cannot be told", t.Count[HoldsHere], t.Count[HoldsNot], t.Count[CannotBeTold])
 	untold := &view.Bullets{}
 	for _, r := range t.Untold {
 		untold.Items = append(untold.Items, fmt.Sprintf("%d: %s", r.Count, r.Why))
@@ -94,11 +94,15 @@ func (r *reasons) mark(why string) view.Mark {
 	return view.Mark{Sign: fmt.Sprintf("[%d]", i+1), Text: why}
 }
 
-// cell is a verdict. The reasons why something cannot be told repeat, so they are notes.
-func (v Verdict) cell(why *reasons) view.Cell {
+// cell is a verdict about a figure or a claim. The reasons why something cannot be told repeat, so they are notes.
+func (v Verdict) cell(about Cell, why *reasons) view.Cell {
 	switch v.Holds {
 	case CannotBeTold:
-		return view.Cell{Text: string(v.Holds), Class: view.Open, Marks: []view.Mark{why.mark(v.reason())}}
+		reason := v.reason()
+		if about.Why != "" && !about.Emulated { // the same, and longer
+			reason = about.Why
+		}
+		return view.Cell{Text: string(v.Holds), Class: view.Open, Marks: []view.Mark{why.mark(reason)}}
 	case HoldsNot:
 		return view.Cell{Text: v.String(), Class: view.Costs}
 	case HoldsHere:
@@ -112,12 +116,12 @@ var saysWords = map[string]string{"costs": "slower", "gains": "faster", "none": 
 
 // claimTable lists what the article says in words and tare measures.
 func claimTable(claims []PageClaim, why *reasons) *view.Table {
-	t := &view.Table{Name: "claim", Columns: view.Heads("claim", "system", "says", "measured by", "by", "cost here", "interval",
-		"verdict")}
+	t := &view.Table{Name: "claim", Columns: view.Heads("claim", "system", "says", "measured by", "by", "cost here",
+		"interval", "verdict")}
 	t.Columns[0].Words = true
 	for _, c := range claims {
 		t.Add(view.Text(c.Text), view.Text(c.Cell.System), view.Text(saysWords[c.Says]),
-			view.Text(c.Cell.Series+", "+c.Cell.Metric), c.Cell.by(), c.Cell.cost(), c.Cell.interval(), c.Verdict.cell(why))
+			view.Text(c.Cell.Series+", "+c.Cell.Metric), c.Cell.by(), c.Cell.cost(), c.Cell.interval(), c.Verdict.cell(c.Cell, why))
 	}
 	return t
 }
@@ -147,11 +151,9 @@ var wrongMark = view.Mark{Sign: "!", Text: "the audit has a finding about this f
 // figureTables are the article's tables: each figure as printed, recomputed and measured here.
 func figureTables(tables []PageTable, why *reasons) (parts []view.Part) {
 	for _, t := range tables {
-		out := &view.Table{Name: "figure", Title: cmp.Or(strings.Join(t.Heading, "; "), "figures"), Once: true, Columns: view.Heads("figure", "system", "printed",
-			"recomputed", "cost then", "here", "by", "cost here", "interval", "verdict")}
-		for j, drop := range map[int]int{3: 1, 8: 2} {
-			out.Columns[j].Drop = drop
-		}
+		out := &view.Table{Name: "figure", Title: cmp.Or(strings.Join(t.Heading, "; "), "figures"), Once: true}
+		out.Columns = view.Heads("figure", "system", "printed", "recomputed", "cost then", "here", "by", "cost here", "interval",
+			"verdict")
 		for j := 2; j < len(out.Columns)-1; j++ {
 			out.Columns[j].Right = j != 6
 		}
@@ -162,7 +164,7 @@ func figureTables(tables []PageTable, why *reasons) (parts []view.Part) {
 				printed.Marks = []view.Mark{wrongMark}
 			}
 			out.Add(view.Text(strings.Join(l.Labels, ", ")), view.Text(cmp.Or(c.System, "(only here)")), printed,
-				view.Text(l.Recomputed), c.Then.cell(), c.here(why), c.by(), c.cost(), c.interval(), l.Verdict.cell(why))
+				view.Text(l.Recomputed), c.Then.cell(), c.here(why), c.by(), c.cost(), c.interval(), l.Verdict.cell(c, why))
 		}
 		parts = append(parts, &view.Section{Title: t.Name, Prefix: true, Parts: []view.Part{out}})
 	}
@@ -223,8 +225,8 @@ func extras(runs *Results, why *reasons) *view.Section {
 	if runs == nil {
 		return nil
 	}
-	t := &view.Table{Name: "article", Once: true, Columns: view.Heads("article", "measured", "metric", "here", "by", "cost here",
-		"interval")}
+	t := &view.Table{Name: "article", Once: true, Columns: view.Heads("article", "measured", "metric", "here", "by",
+		"cost here", "interval")}
 	for j := 3; j < len(t.Columns); j++ {
 		t.Columns[j].Right = j != 4
 	}

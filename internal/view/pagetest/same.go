@@ -13,8 +13,9 @@ import (
 	"github.com/tare-bench/tare/internal/view"
 )
 
-// Same reports cells of the tables of parts that are not the same on a page of these parts and as the terminal, Markdown,
-// CSV and JSON show them: the text everywhere, and the number in CSV and JSON. It returns how many cells it compared.
+// Same reports cells of the tables of parts that are not the same on a page of these parts and as the terminal,
+// Markdown, CSV and JSON show them: the text everywhere, and the number in CSV and JSON. It returns how many cells it
+// compared.
 func Same(t *testing.T, page string, parts ...view.Part) (cells int) {
 	t.Helper()
 	var terminal, markdown, table, js bytes.Buffer

@@ -134,7 +134,8 @@ func (r *Report) parts() []view.Part {
 	case len(r.Findings) == 0:
 		return []view.Part{view.Para{Text: fmt.Sprintf("Nothing: all checks agree (%d).", r.Agree)}}
 	}
-	t := &view.Table{Name: "where", Columns: view.Heads("where", "printed", "recomputed", "how", "what may have happened")}
+	t := &view.Table{Name: "where",
+		Columns: view.Heads("where", "printed", "recomputed", "how", "what may have happened")}
 	for i := range t.Columns {
 		t.Columns[i].Words = true
 	}
@@ -152,8 +153,8 @@ var wrongMark = view.Mark{Sign: "!", Text: "the audit has a finding about this f
 func figureTables(tables []PageTable, why *reasons) (parts []view.Part) {
 	for _, t := range tables {
 		out := &view.Table{Name: "figure", Title: cmp.Or(strings.Join(t.Heading, "; "), "figures"), Once: true}
-		out.Columns = view.Heads("figure", "system", "printed", "recomputed", "cost then", "here", "by", "cost here", "interval",
-			"verdict")
+		out.Columns = view.Heads("figure", "system", "printed", "recomputed", "cost then", "here", "by", "cost here",
+			"interval", "verdict")
 		for j := 2; j < len(out.Columns)-1; j++ {
 			out.Columns[j].Right = j != 6
 		}

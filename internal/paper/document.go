@@ -121,7 +121,8 @@ func claimTable(claims []PageClaim, why *reasons) *view.Table {
 	t.Columns[0].Words = true
 	for _, c := range claims {
 		t.Add(view.Text(c.Text), view.Text(c.Cell.System), view.Text(saysWords[c.Says]),
-			view.Text(c.Cell.Series+", "+c.Cell.Metric), c.Cell.by(), c.Cell.cost(), c.Cell.interval(), c.Verdict.cell(c.Cell, why))
+			view.Text(c.Cell.Series+", "+c.Cell.Metric), c.Cell.by(), c.Cell.cost(), c.Cell.interval(),
+			c.Verdict.cell(c.Cell, why))
 	}
 	return t
 }

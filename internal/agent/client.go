@@ -178,6 +178,25 @@ func Monotonic() int64 {
 	return ts.Nano()
 }
 
+// Counters reads what the guest's kernel has counted since the guest booted, by package wire's names. What it does not
+// count is absent; no count is negative.
+func (c *Client) Counters(ctx context.Context) (map[string]int64, error) {
+	defer c.guard.begin(idleBudget)()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	r, err := c.agent.Counters(ctx, &wire.CountersRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("reading the guest's counters: %w", c.guestError(ctx, err))
+	}
+	counts := map[string]int64{}
+	for name, n := range r.Counts {
+		if n >= 0 {
+			counts[name] = n
+		}
+	}
+	return counts, nil
+}
+
 // Signal sends a signal to the process group of the command with this id.
 func (c *Client) Signal(ctx context.Context, id uint64, sig unix.Signal) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

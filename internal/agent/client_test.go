@@ -287,6 +287,9 @@ func TestHostileCalls(t *testing.T) {
 		if err := connect(t, script).Signal(t.Context(), 1, 9); fault.KindOf(err) != fault.Guest {
 			t.Errorf("%s: signal: %v", name, err)
 		}
+		if counts, err := connect(t, script).Counters(t.Context()); fault.KindOf(err) != fault.Guest || counts != nil {
+			t.Errorf("%s: counters: %v, %v", name, counts, err)
+		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
@@ -297,6 +300,13 @@ func TestHostileCalls(t *testing.T) {
 	c := connect(t, answer(func(s uint32) []byte { return response(s, &wire.NowResponse{MonotonicNs: math.MinInt64}) }))
 	if k, err := c.Clock(t.Context(), 1); err != nil || k.Delay < 0 {
 		t.Errorf("%v, %v", k, err)
+	}
+	// No count is below zero.
+	c = connect(t, answer(func(s uint32) []byte {
+		return response(s, &wire.CountersResponse{Counts: map[string]int64{"a": -1, "b": math.MinInt64, "c": math.MaxInt64}})
+	}))
+	if counts, err := c.Counters(t.Context()); err != nil || len(counts) != 1 || counts["c"] != math.MaxInt64 {
+		t.Errorf("%v, %v", counts, err)
 	}
 }
 

@@ -157,7 +157,7 @@ func Analyze(in dataset.Set) (*Result, error) {
 	if r.Curves, err = a.curves(); err != nil {
 		return nil, err
 	}
-	r.Memory = a.memory()
+	r.Memory, r.Swap = a.memory(), a.swapping()
 	r.Energy = a.energyUses()
 	if r.Isolation, err = a.isolation(); err != nil {
 		return nil, err

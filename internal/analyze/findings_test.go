@@ -348,6 +348,20 @@ func TestFindings(t *testing.T) {
 			f.Events = []dataset.Event{{Kind: "kernel-oom-cgroup", Text: "Memory cgroup out of memory: Killed process 1",
 				Workload: "cpu", Arm: "kvm"}}
 		}, "out-of-memory", Warning, "at the memory limit of their control group: 1 message"},
+		{"the host swaps", func(f *fake) {
+			f.probes(model.ProbeHostSwapIn, kvm, func(b int) float64 { return float64(b/20) * (1 << 20) })
+			f.probes(model.ProbeHostSwapOut, kvm, func(b int) float64 { return float64(b/20) * (2 << 20) })
+		}, "swapped", Warning, "in 10 of 30 trials (33.3 %) the host moved memory to its swap or back: 3 MiB in the trial"},
+		{"the guest swaps", func(f *fake) {
+			f.probes(model.ProbeGuestSwapIn, kvm, constant(0))
+			f.probes(model.ProbeGuestSwapOut, kvm, constant(5<<20))
+		}, "swapped", Warning, "in 30 of 30 trials (100 %) the guest's kernel moved memory to its swap or back: 5 MiB"},
+		{"a guest in the host's swap", func(f *fake) { f.probes(model.ProbeSwapped, lxc, constant(7<<20)) }, "swapped",
+			Warning, "memory of the guest was in the host's swap at the end: 7 MiB"},
+		{"a few pages swapped", func(f *fake) {
+			f.probes(model.ProbeHostSwapIn, kvm, constant(4096))
+			f.probes(model.ProbeHostSwapOut, kvm, constant(8192))
+		}, "", "", ""},
 		{"late wake-ups", func(f *fake) {
 			f.probes(model.ProbeLagMax, kvm,
 				func(b int) float64 { return 0.15 * float64(b%2) })

@@ -63,6 +63,10 @@ var rules = []rule{
 		"Out of memory: a guest reached its memory limit. Its trials take longer, or fail.",
 		"give the flavor more memory, or report it as a result; what the limit covers depends on the system (tare systems " +
 			"--json, memory)"}, findOutOfMemory},
+	{Kind{"swapped", Warning,
+		"Swapped: memory was moved to swap or back during trials. They measured the swap, too.",
+		"give the guests less memory or run fewer at once, so that the host need not swap (swapoff -a makes sure); give a " +
+			"guest that swaps by itself more memory"}, findSwapped},
 	{Kind{"wrong-answer", Serious,
 		"Wrong answer: the tool exited normally without doing its work. These trials have no value.",
 		"look at the raw output of these trials (tare report has it): compare what the tool says it did with what it was " +

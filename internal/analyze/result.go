@@ -51,6 +51,8 @@ type Result struct {
 	// Memory has what guests cost besides time, by arm and flavor, in the order in which
 	// the first guest of each was created.
 	Memory []Memory `json:"memory,omitempty"`
+	// Swap is nil if nobody looked.
+	Swap *Swapping `json:"swap,omitempty"`
 	// Energy has every arm whose energy is known, including baselines and controls.
 	Energy []EnergyUse `json:"energy,omitempty"`
 }

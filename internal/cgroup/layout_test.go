@@ -75,6 +75,26 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+func TestSwapped(t *testing.T) {
+	for version, g := range map[int]*Group{1: fakeGroup(t, true), 2: fakeGroup(t, false)} {
+		if n := g.swapped(); n != nil {
+			t.Errorf("version %d: %d bytes in swap, which no file says", version, *n)
+		}
+		if version == 1 {
+			at := t.TempDir()
+			g.layout.V1["memory"] = at
+			if err := os.Mkdir(filepath.Join(at, g.name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, at, "memory.stat", "cache 1\nswap 4096\ntotal_swap 12288\n")
+		}
+		write(t, g.layout.V2, "memory.swap.current", map[int]string{1: "5\n", 2: "12288\n"}[version])
+		if n := g.swapped(); n == nil || *n != 12288 {
+			t.Errorf("version %d: %v", version, n)
+		}
+	}
+}
+
 func TestFreezeThatDoesNotEnd(t *testing.T) {
 	defer func(d time.Duration) { freezeTimeout = d }(freezeTimeout)
 	freezeTimeout = 20 * time.Millisecond

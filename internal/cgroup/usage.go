@@ -16,6 +16,8 @@ type Usage struct {
 	Periods          uint64        // cap periods in which a process wanted to run
 	ThrottledPeriods uint64        // of those, periods in which the cap took effect
 	Throttled        time.Duration
+	// Swapped is how many bytes of the group's memory are in the host's swap now; nil: the kernel does not say.
+	Swapped *int64
 }
 
 // Usage reads the group's counters.
@@ -39,7 +41,24 @@ func (g *Group) Usage() (Usage, error) {
 		return Usage{}, fault.Hostf("control group %s: %w", g.name, err)
 	}
 	u.Periods, u.ThrottledPeriods = values["nr_periods"], values["nr_throttled"]
+	u.Swapped = g.swapped()
 	return u, nil
+}
+
+// swapped is how many bytes of the group's memory are in the host's swap; nil where the kernel does not account for
+// swap by group.
+func (g *Group) swapped() *int64 {
+	if at := g.layout.V1["memory"]; at != "" {
+		values, _ := readPairs(filepath.Join(at, g.name, "memory.stat"))
+		if n, ok := values["total_swap"]; ok { // with the groups below
+			return new(int64(n))
+		}
+		return nil
+	}
+	if n, err := readNumber(filepath.Join(g.layout.V2, g.name, "memory.swap.current")); err == nil {
+		return &n
+	}
+	return nil
 }
 
 // readNumber reads a file that contains one number.

@@ -41,6 +41,11 @@ const (
 	ProbeEnergyFaults   = "energy_faults"    // counters of processors and memory that stood still or jumped
 	ProbeGuestMemory    = "guest_memory"     // B of host memory that the guest held halfway; once per guest and workload
 	ProbeMemoryLeft     = "memory_left"      // B, least memory available on the host; if the scenario limits it
+	ProbeHostSwapIn     = "host_swap_in"     // B that the host read from its swap
+	ProbeHostSwapOut    = "host_swap_out"    // B that the host wrote to its swap
+	ProbeGuestSwapIn    = "guest_swap_in"    // B that the guest's kernel read from its swap; own kernels only
+	ProbeGuestSwapOut   = "guest_swap_out"   // B that it wrote there
+	ProbeSwapped        = "swapped"          // B of the guest's control group in the host's swap at the end
 	ProbeTimed          = "timed"            // s, the timed steps by the host's clock
 	ProbeGuestCPU       = "guest_cpu"        // s of CPU by the guest's own rusage
 	ProbeWaits          = "waits"            // times that the guest's processes gave up a CPU to wait, by its rusage

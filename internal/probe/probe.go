@@ -33,6 +33,8 @@ var Units = []struct{ Name, Unit string }{
 	{model.ProbeEnergyPackage, "J"}, {model.ProbeEnergyDRAM, "J"}, {model.ProbeEnergyPlatform, "J"},
 	{model.ProbeEnergyTime, "s"}, {model.ProbeEnergyFaults, "counters"},
 	{model.ProbeGuestMemory, "B"}, {model.ProbeMemoryLeft, "B"}, {model.ProbeLagMax, "s"}, {model.ProbeForkMax, "s"},
+	{model.ProbeHostSwapIn, "B"}, {model.ProbeHostSwapOut, "B"},
+	{model.ProbeGuestSwapIn, "B"}, {model.ProbeGuestSwapOut, "B"}, {model.ProbeSwapped, "B"},
 	{model.ProbeClockDiff, "s"}, {model.ProbeClockError, "s"}, {model.ProbeHostTimeError, "s"},
 	{model.ProbeStartSkew, "s"}, {model.ProbeBarrierSkew, "s"},
 	{model.ProbeNeighbourTime, "s"}, {model.ProbeNeighbourCPU, "s"}, {model.ProbeNeighbourBytes, "B"},
@@ -210,6 +212,7 @@ type Window struct {
 	// cpuKnown, bytesKnown and readKnown: the target can measure them.
 	cpuKnown, bytesKnown, readKnown bool
 
+	swap       swapTraffic
 	lag, forks *watch.LagWindow
 	own        time.Duration // CPU time of tare so far
 	energy     *energySpan   // nil: not measured
@@ -227,7 +230,7 @@ func (w *Watch) Begin(target Target) (*Window, error) {
 	if w.forks != nil {
 		v.forks = w.forks.Window()
 	}
-	v.own = ownCPU()
+	v.own, v.swap = ownCPU(), readSwapTraffic()
 	if v.bytes, v.bytesKnown, err = known(target.Written()); err != nil {
 		return nil, err
 	}
@@ -338,6 +341,10 @@ func (v *Window) End() (Readings, error) {
 	if cpuKnown && v.cpuKnown {
 		r.Values[model.ProbeGuestGroupCPU] = (usage.CPU - v.usage.CPU).Seconds()
 	}
+	if usage.Swapped != nil {
+		r.Values[model.ProbeSwapped] = float64(*usage.Swapped)
+	}
+	v.swap.add(r.Values)
 	if bytesKnown && v.bytesKnown {
 		r.Values[model.ProbeDeviceBytes] = float64(bytes - v.bytes)
 	}

@@ -77,6 +77,7 @@ func header(res *analyze.Result, ctx Context) *view.Section {
 	add("host", ctx.Host)
 	add("programs", ctx.Programs)
 	add("energy", when(ctx.NoEnergy != "", "not measured: "+ctx.NoEnergy))
+	add("swap", Swap(res.Swap, ctx.Machine.Memory.Swaps))
 	add("polite", ctx.Polite)
 	add("caches", ctx.Effects)
 	named := func(name string, all []Named) {

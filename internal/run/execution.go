@@ -33,10 +33,11 @@ type execution struct {
 	kept     *kept // of a guest that is restored; nil: none
 	over     bool  // a step failed, so the rest is skipped
 	window   *probe.Window
-	room     int64        // how much more output tare may hold, in bytes
-	memory   int64        // host memory held by the guest at work, in bytes; 0: not read
-	left     int64        // least host memory available, in bytes; 0: not watched
-	before   probe.Effort // of a neighbour, when the others began; of the other end of a pair, when the trial began
+	counted  map[string]int64 // by the guest's kernel, before the window
+	room     int64            // how much more output tare may hold, in bytes
+	memory   int64            // host memory held by the guest at work, in bytes; 0: not read
+	left     int64            // least host memory available, in bytes; 0: not watched
+	before   probe.Effort     // of a neighbour, when the others began; of the other end of a pair, when the trial began
 	// If the trial has an agreed start instant:
 	skew    time.Duration // start reported to the host, minus the instant
 	barrier time.Duration // start by the guest's clock, minus the instant on that clock

@@ -238,6 +238,9 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 				return err
 			}
 		}
+		if m.x.counted, err = counts(ctx, m.watched()); err != nil {
+			return err
+		}
 		m.x.window, err = r.watch.Begin(m.watched())
 		return err
 	})
@@ -268,6 +271,9 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 		return err
 	}
 	return together(workers, func(m *member) error {
+		if err := m.count(ctx); err != nil {
+			return err
+		}
 		if err := r.steps(ctx, m, m.steps[last+1:]); err != nil {
 			return err
 		}

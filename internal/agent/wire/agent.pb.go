@@ -307,6 +307,86 @@ func (x *NowResponse) GetRealtimeNs() int64 {
 	return 0
 }
 
+type CountersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountersRequest) Reset() {
+	*x = CountersRequest{}
+	mi := &file_agent_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountersRequest) ProtoMessage() {}
+
+func (x *CountersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountersRequest.ProtoReflect.Descriptor instead.
+func (*CountersRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{4}
+}
+
+type CountersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Counts        map[string]int64       `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // since the guest booted, by package wire's names; absent: not counted
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountersResponse) Reset() {
+	*x = CountersResponse{}
+	mi := &file_agent_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountersResponse) ProtoMessage() {}
+
+func (x *CountersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountersResponse.ProtoReflect.Descriptor instead.
+func (*CountersResponse) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *CountersResponse) GetCounts() map[string]int64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
 type Rlimit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Resource      uint32                 `protobuf:"varint,1,opt,name=resource,proto3" json:"resource,omitempty"` // RLIMIT_* of Linux
@@ -318,7 +398,7 @@ type Rlimit struct {
 
 func (x *Rlimit) Reset() {
 	*x = Rlimit{}
-	mi := &file_agent_proto_msgTypes[4]
+	mi := &file_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -330,7 +410,7 @@ func (x *Rlimit) String() string {
 func (*Rlimit) ProtoMessage() {}
 
 func (x *Rlimit) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[4]
+	mi := &file_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -343,7 +423,7 @@ func (x *Rlimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rlimit.ProtoReflect.Descriptor instead.
 func (*Rlimit) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{4}
+	return file_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Rlimit) GetResource() uint32 {
@@ -388,7 +468,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_agent_proto_msgTypes[5]
+	mi := &file_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -400,7 +480,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[5]
+	mi := &file_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -413,7 +493,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{5}
+	return file_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RunRequest) GetId() uint64 {
@@ -508,7 +588,7 @@ type Account struct {
 
 func (x *Account) Reset() {
 	*x = Account{}
-	mi := &file_agent_proto_msgTypes[6]
+	mi := &file_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -520,7 +600,7 @@ func (x *Account) String() string {
 func (*Account) ProtoMessage() {}
 
 func (x *Account) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[6]
+	mi := &file_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -533,7 +613,7 @@ func (x *Account) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Account.ProtoReflect.Descriptor instead.
 func (*Account) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{6}
+	return file_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Account) GetUid() uint32 {
@@ -574,7 +654,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_agent_proto_msgTypes[7]
+	mi := &file_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -586,7 +666,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[7]
+	mi := &file_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -599,7 +679,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{7}
+	return file_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Started) GetMonotonicNs() int64 {
@@ -626,7 +706,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_agent_proto_msgTypes[8]
+	mi := &file_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +718,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[8]
+	mi := &file_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +731,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{8}
+	return file_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Output) GetStderr() bool {
@@ -685,7 +765,7 @@ type Rusage struct {
 
 func (x *Rusage) Reset() {
 	*x = Rusage{}
-	mi := &file_agent_proto_msgTypes[9]
+	mi := &file_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +777,7 @@ func (x *Rusage) String() string {
 func (*Rusage) ProtoMessage() {}
 
 func (x *Rusage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[9]
+	mi := &file_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +790,7 @@ func (x *Rusage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rusage.ProtoReflect.Descriptor instead.
 func (*Rusage) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{9}
+	return file_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Rusage) GetUserNs() int64 {
@@ -794,7 +874,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -806,7 +886,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -819,7 +899,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Exited) GetMonotonicNs() int64 {
@@ -889,7 +969,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +981,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +994,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Done) GetStdoutBytes() uint64 {
@@ -946,7 +1026,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1038,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1051,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RunEvent) GetEvent() isRunEvent_Event {
@@ -1055,7 +1135,7 @@ type TookRequest struct {
 
 func (x *TookRequest) Reset() {
 	*x = TookRequest{}
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1147,7 @@ func (x *TookRequest) String() string {
 func (*TookRequest) ProtoMessage() {}
 
 func (x *TookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1160,7 @@ func (x *TookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TookRequest.ProtoReflect.Descriptor instead.
 func (*TookRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TookRequest) GetId() uint64 {
@@ -1105,7 +1185,7 @@ type TookResponse struct {
 
 func (x *TookResponse) Reset() {
 	*x = TookResponse{}
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1197,7 @@ func (x *TookResponse) String() string {
 func (*TookResponse) ProtoMessage() {}
 
 func (x *TookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1210,7 @@ func (x *TookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TookResponse.ProtoReflect.Descriptor instead.
 func (*TookResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_proto_rawDescGZIP(), []int{16}
 }
 
 type SignalRequest struct {
@@ -1143,7 +1223,7 @@ type SignalRequest struct {
 
 func (x *SignalRequest) Reset() {
 	*x = SignalRequest{}
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1235,7 @@ func (x *SignalRequest) String() string {
 func (*SignalRequest) ProtoMessage() {}
 
 func (x *SignalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1248,7 @@ func (x *SignalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalRequest.ProtoReflect.Descriptor instead.
 func (*SignalRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SignalRequest) GetId() uint64 {
@@ -1193,7 +1273,7 @@ type SignalResponse struct {
 
 func (x *SignalResponse) Reset() {
 	*x = SignalResponse{}
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1285,7 @@ func (x *SignalResponse) String() string {
 func (*SignalResponse) ProtoMessage() {}
 
 func (x *SignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1298,7 @@ func (x *SignalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalResponse.ProtoReflect.Descriptor instead.
 func (*SignalResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_proto_rawDescGZIP(), []int{18}
 }
 
 var File_agent_proto protoreflect.FileDescriptor
@@ -1252,7 +1332,13 @@ const file_agent_proto_rawDesc = "" +
 	"\vNowResponse\x12!\n" +
 	"\fmonotonic_ns\x18\x01 \x01(\x03R\vmonotonicNs\x12\x1f\n" +
 	"\vrealtime_ns\x18\x02 \x01(\x03R\n" +
-	"realtimeNs\"L\n" +
+	"realtimeNs\"\x11\n" +
+	"\x0fCountersRequest\"\x92\x01\n" +
+	"\x10CountersResponse\x12C\n" +
+	"\x06counts\x18\x01 \x03(\v2+.tare.agent.v1.CountersResponse.CountsEntryR\x06counts\x1a9\n" +
+	"\vCountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"L\n" +
 	"\x06Rlimit\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\rR\bresource\x12\x12\n" +
 	"\x04soft\x18\x02 \x01(\x04R\x04soft\x12\x12\n" +
@@ -1322,10 +1408,11 @@ const file_agent_proto_rawDesc = "" +
 	"\rSignalRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06signal\x18\x02 \x01(\x05R\x06signal\"\x10\n" +
-	"\x0eSignalResponse2\xce\x02\n" +
+	"\x0eSignalResponse2\x9b\x03\n" +
 	"\x05Agent\x12B\n" +
 	"\x05Hello\x12\x1b.tare.agent.v1.HelloRequest\x1a\x1c.tare.agent.v1.HelloResponse\x12<\n" +
-	"\x03Now\x12\x19.tare.agent.v1.NowRequest\x1a\x1a.tare.agent.v1.NowResponse\x12;\n" +
+	"\x03Now\x12\x19.tare.agent.v1.NowRequest\x1a\x1a.tare.agent.v1.NowResponse\x12K\n" +
+	"\bCounters\x12\x1e.tare.agent.v1.CountersRequest\x1a\x1f.tare.agent.v1.CountersResponse\x12;\n" +
 	"\x03Run\x12\x19.tare.agent.v1.RunRequest\x1a\x17.tare.agent.v1.RunEvent0\x01\x12?\n" +
 	"\x04Took\x12\x1a.tare.agent.v1.TookRequest\x1a\x1b.tare.agent.v1.TookResponse\x12E\n" +
 	"\x06Signal\x12\x1c.tare.agent.v1.SignalRequest\x1a\x1d.tare.agent.v1.SignalResponseB0Z.github.com/tare-bench/tare/internal/agent/wireb\x06proto3"
@@ -1342,51 +1429,57 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_agent_proto_goTypes = []any{
-	(*HelloRequest)(nil),   // 0: tare.agent.v1.HelloRequest
-	(*HelloResponse)(nil),  // 1: tare.agent.v1.HelloResponse
-	(*NowRequest)(nil),     // 2: tare.agent.v1.NowRequest
-	(*NowResponse)(nil),    // 3: tare.agent.v1.NowResponse
-	(*Rlimit)(nil),         // 4: tare.agent.v1.Rlimit
-	(*RunRequest)(nil),     // 5: tare.agent.v1.RunRequest
-	(*Account)(nil),        // 6: tare.agent.v1.Account
-	(*Started)(nil),        // 7: tare.agent.v1.Started
-	(*Output)(nil),         // 8: tare.agent.v1.Output
-	(*Rusage)(nil),         // 9: tare.agent.v1.Rusage
-	(*Exited)(nil),         // 10: tare.agent.v1.Exited
-	(*Done)(nil),           // 11: tare.agent.v1.Done
-	(*RunEvent)(nil),       // 12: tare.agent.v1.RunEvent
-	(*TookRequest)(nil),    // 13: tare.agent.v1.TookRequest
-	(*TookResponse)(nil),   // 14: tare.agent.v1.TookResponse
-	(*SignalRequest)(nil),  // 15: tare.agent.v1.SignalRequest
-	(*SignalResponse)(nil), // 16: tare.agent.v1.SignalResponse
-	nil,                    // 17: tare.agent.v1.HelloResponse.MitigationsEntry
+	(*HelloRequest)(nil),     // 0: tare.agent.v1.HelloRequest
+	(*HelloResponse)(nil),    // 1: tare.agent.v1.HelloResponse
+	(*NowRequest)(nil),       // 2: tare.agent.v1.NowRequest
+	(*NowResponse)(nil),      // 3: tare.agent.v1.NowResponse
+	(*CountersRequest)(nil),  // 4: tare.agent.v1.CountersRequest
+	(*CountersResponse)(nil), // 5: tare.agent.v1.CountersResponse
+	(*Rlimit)(nil),           // 6: tare.agent.v1.Rlimit
+	(*RunRequest)(nil),       // 7: tare.agent.v1.RunRequest
+	(*Account)(nil),          // 8: tare.agent.v1.Account
+	(*Started)(nil),          // 9: tare.agent.v1.Started
+	(*Output)(nil),           // 10: tare.agent.v1.Output
+	(*Rusage)(nil),           // 11: tare.agent.v1.Rusage
+	(*Exited)(nil),           // 12: tare.agent.v1.Exited
+	(*Done)(nil),             // 13: tare.agent.v1.Done
+	(*RunEvent)(nil),         // 14: tare.agent.v1.RunEvent
+	(*TookRequest)(nil),      // 15: tare.agent.v1.TookRequest
+	(*TookResponse)(nil),     // 16: tare.agent.v1.TookResponse
+	(*SignalRequest)(nil),    // 17: tare.agent.v1.SignalRequest
+	(*SignalResponse)(nil),   // 18: tare.agent.v1.SignalResponse
+	nil,                      // 19: tare.agent.v1.HelloResponse.MitigationsEntry
+	nil,                      // 20: tare.agent.v1.CountersResponse.CountsEntry
 }
 var file_agent_proto_depIdxs = []int32{
-	17, // 0: tare.agent.v1.HelloResponse.mitigations:type_name -> tare.agent.v1.HelloResponse.MitigationsEntry
-	4,  // 1: tare.agent.v1.RunRequest.rlimits:type_name -> tare.agent.v1.Rlimit
-	6,  // 2: tare.agent.v1.RunRequest.account:type_name -> tare.agent.v1.Account
-	9,  // 3: tare.agent.v1.Exited.rusage:type_name -> tare.agent.v1.Rusage
-	7,  // 4: tare.agent.v1.RunEvent.started:type_name -> tare.agent.v1.Started
-	8,  // 5: tare.agent.v1.RunEvent.output:type_name -> tare.agent.v1.Output
-	10, // 6: tare.agent.v1.RunEvent.exited:type_name -> tare.agent.v1.Exited
-	11, // 7: tare.agent.v1.RunEvent.done:type_name -> tare.agent.v1.Done
-	0,  // 8: tare.agent.v1.Agent.Hello:input_type -> tare.agent.v1.HelloRequest
-	2,  // 9: tare.agent.v1.Agent.Now:input_type -> tare.agent.v1.NowRequest
-	5,  // 10: tare.agent.v1.Agent.Run:input_type -> tare.agent.v1.RunRequest
-	13, // 11: tare.agent.v1.Agent.Took:input_type -> tare.agent.v1.TookRequest
-	15, // 12: tare.agent.v1.Agent.Signal:input_type -> tare.agent.v1.SignalRequest
-	1,  // 13: tare.agent.v1.Agent.Hello:output_type -> tare.agent.v1.HelloResponse
-	3,  // 14: tare.agent.v1.Agent.Now:output_type -> tare.agent.v1.NowResponse
-	12, // 15: tare.agent.v1.Agent.Run:output_type -> tare.agent.v1.RunEvent
-	14, // 16: tare.agent.v1.Agent.Took:output_type -> tare.agent.v1.TookResponse
-	16, // 17: tare.agent.v1.Agent.Signal:output_type -> tare.agent.v1.SignalResponse
-	13, // [13:18] is the sub-list for method output_type
-	8,  // [8:13] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	19, // 0: tare.agent.v1.HelloResponse.mitigations:type_name -> tare.agent.v1.HelloResponse.MitigationsEntry
+	20, // 1: tare.agent.v1.CountersResponse.counts:type_name -> tare.agent.v1.CountersResponse.CountsEntry
+	6,  // 2: tare.agent.v1.RunRequest.rlimits:type_name -> tare.agent.v1.Rlimit
+	8,  // 3: tare.agent.v1.RunRequest.account:type_name -> tare.agent.v1.Account
+	11, // 4: tare.agent.v1.Exited.rusage:type_name -> tare.agent.v1.Rusage
+	9,  // 5: tare.agent.v1.RunEvent.started:type_name -> tare.agent.v1.Started
+	10, // 6: tare.agent.v1.RunEvent.output:type_name -> tare.agent.v1.Output
+	12, // 7: tare.agent.v1.RunEvent.exited:type_name -> tare.agent.v1.Exited
+	13, // 8: tare.agent.v1.RunEvent.done:type_name -> tare.agent.v1.Done
+	0,  // 9: tare.agent.v1.Agent.Hello:input_type -> tare.agent.v1.HelloRequest
+	2,  // 10: tare.agent.v1.Agent.Now:input_type -> tare.agent.v1.NowRequest
+	4,  // 11: tare.agent.v1.Agent.Counters:input_type -> tare.agent.v1.CountersRequest
+	7,  // 12: tare.agent.v1.Agent.Run:input_type -> tare.agent.v1.RunRequest
+	15, // 13: tare.agent.v1.Agent.Took:input_type -> tare.agent.v1.TookRequest
+	17, // 14: tare.agent.v1.Agent.Signal:input_type -> tare.agent.v1.SignalRequest
+	1,  // 15: tare.agent.v1.Agent.Hello:output_type -> tare.agent.v1.HelloResponse
+	3,  // 16: tare.agent.v1.Agent.Now:output_type -> tare.agent.v1.NowResponse
+	5,  // 17: tare.agent.v1.Agent.Counters:output_type -> tare.agent.v1.CountersResponse
+	14, // 18: tare.agent.v1.Agent.Run:output_type -> tare.agent.v1.RunEvent
+	16, // 19: tare.agent.v1.Agent.Took:output_type -> tare.agent.v1.TookResponse
+	18, // 20: tare.agent.v1.Agent.Signal:output_type -> tare.agent.v1.SignalResponse
+	15, // [15:21] is the sub-list for method output_type
+	9,  // [9:15] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -1394,7 +1487,7 @@ func file_agent_proto_init() {
 	if File_agent_proto != nil {
 		return
 	}
-	file_agent_proto_msgTypes[12].OneofWrappers = []any{
+	file_agent_proto_msgTypes[14].OneofWrappers = []any{
 		(*RunEvent_Started)(nil),
 		(*RunEvent_Output)(nil),
 		(*RunEvent_Exited)(nil),
@@ -1406,7 +1499,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

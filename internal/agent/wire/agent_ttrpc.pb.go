@@ -10,6 +10,7 @@ import (
 type AgentService interface {
 	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
 	Now(context.Context, *NowRequest) (*NowResponse, error)
+	Counters(context.Context, *CountersRequest) (*CountersResponse, error)
 	Run(context.Context, *RunRequest, Agent_RunServer) error
 	Took(context.Context, *TookRequest) (*TookResponse, error)
 	Signal(context.Context, *SignalRequest) (*SignalResponse, error)
@@ -45,6 +46,13 @@ func RegisterAgentService(srv *ttrpc.Server, svc AgentService) {
 				}
 				return svc.Now(ctx, &req)
 			},
+			"Counters": func(ctx context.Context, unmarshal func(interface{}) error) (interface{}, error) {
+				var req CountersRequest
+				if err := unmarshal(&req); err != nil {
+					return nil, err
+				}
+				return svc.Counters(ctx, &req)
+			},
 			"Took": func(ctx context.Context, unmarshal func(interface{}) error) (interface{}, error) {
 				var req TookRequest
 				if err := unmarshal(&req); err != nil {
@@ -79,6 +87,7 @@ func RegisterAgentService(srv *ttrpc.Server, svc AgentService) {
 type AgentClient interface {
 	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
 	Now(context.Context, *NowRequest) (*NowResponse, error)
+	Counters(context.Context, *CountersRequest) (*CountersResponse, error)
 	Run(context.Context, *RunRequest) (Agent_RunClient, error)
 	Took(context.Context, *TookRequest) (*TookResponse, error)
 	Signal(context.Context, *SignalRequest) (*SignalResponse, error)
@@ -105,6 +114,14 @@ func (c *agentClient) Hello(ctx context.Context, req *HelloRequest) (*HelloRespo
 func (c *agentClient) Now(ctx context.Context, req *NowRequest) (*NowResponse, error) {
 	var resp NowResponse
 	if err := c.client.Call(ctx, "tare.agent.v1.Agent", "Now", req, &resp); err != nil {
+		return nil, err
+	}
+	return &resp, nil
+}
+
+func (c *agentClient) Counters(ctx context.Context, req *CountersRequest) (*CountersResponse, error) {
+	var resp CountersResponse
+	if err := c.client.Call(ctx, "tare.agent.v1.Agent", "Counters", req, &resp); err != nil {
 		return nil, err
 	}
 	return &resp, nil

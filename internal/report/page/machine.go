@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/host/doctor"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
@@ -17,7 +18,7 @@ type envView struct {
 	JSON  string
 }
 
-func envOf(r *store.Run, ctx report.Context, arms []store.Arm) (envView, error) {
+func envOf(r *store.Run, ctx report.Context, arms []store.Arm, swap *analyze.Swapping) (envView, error) {
 	body, err := r.Document(store.DocEnvironment)
 	if err != nil {
 		return envView{}, err
@@ -53,6 +54,7 @@ func envOf(r *store.Run, ctx report.Context, arms []store.Arm) (envView, error) 
 	if ctx.NoEnergy != "" {
 		add("Energy", "not measured: "+ctx.NoEnergy)
 	}
+	add("Swap", report.Swap(swap, ctx.Machine.Memory.Swaps))
 	if ctx.Polite != "" {
 		add("Polite", ctx.Polite)
 	}

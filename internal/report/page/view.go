@@ -87,7 +87,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 	v.Events = d.events[:min(len(d.events), maxEvents)]
 	v.MoreEvents = len(d.events) - len(v.Events)
 	v.Plan = planOf(r, c, ctx, d)
-	if v.Env, err = envOf(r, ctx, d.arms); err != nil {
+	if v.Env, err = envOf(r, ctx, d.arms, res.Swap); err != nil {
 		return nil, err
 	}
 	if err := v.raw(d, o.Output); err != nil {

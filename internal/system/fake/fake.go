@@ -46,7 +46,8 @@ type Behaviour struct {
 	ExitCode       int
 	CPU            time.Duration // cost, as Meter reports it; 0: Took
 	Written        int64
-	SpawnError     string // not "": the command cannot be started
+	Counts         map[string]int64 // what the guest's kernel counts meanwhile, by package wire's names
+	SpawnError     string           // not "": the command cannot be started
 	Trouble        Trouble
 	// Asked, if not nil, is what the command prints when it gets SIGUSR1, which does not end it then.
 	Asked func() string

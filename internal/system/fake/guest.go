@@ -30,14 +30,16 @@ type guest struct {
 	mu      sync.Mutex
 	cpu     time.Duration
 	written int64
-	clock   time.Duration // the guest's clock minus the host's
-	frozen  time.Time     // since when; zero: not frozen
+	counts  map[string]int64 // of its kernel, by package wire's names
+	clock   time.Duration    // the guest's clock minus the host's
+	frozen  time.Time        // since when; zero: not frozen
 }
 
 var _ system.Meter = (*guest)(nil)
 
 func newGuest(d *Driver, s *system.Site, ours, theirs net.Conn) *guest {
-	g := &guest{driver: d, site: s, conn: ours, exited: make(chan struct{}), clock: d.ClockOffset}
+	g := &guest{driver: d, site: s, conn: ours, exited: make(chan struct{}), clock: d.ClockOffset,
+		counts: map[string]int64{}}
 	g.began = agent.Monotonic() + int64(d.ClockOffset)
 	g.moves = agent.NewHandover(theirs)
 	g.wire = &gate{Conn: g.moves, open: make(chan struct{}), closed: make(chan struct{})}

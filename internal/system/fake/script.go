@@ -3,6 +3,7 @@ package fake
 import (
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -45,6 +46,13 @@ func (s *scripted) Hello(context.Context, *wire.HelloRequest) (*wire.HelloRespon
 
 func (s *scripted) Now(context.Context, *wire.NowRequest) (*wire.NowResponse, error) {
 	return &wire.NowResponse{MonotonicNs: s.now(), RealtimeNs: time.Now().UnixNano()}, nil
+}
+
+// Counters returns what Behaviour.Counts added up to.
+func (s *scripted) Counters(context.Context, *wire.CountersRequest) (*wire.CountersResponse, error) {
+	s.guest.mu.Lock()
+	defer s.guest.mu.Unlock()
+	return &wire.CountersResponse{Counts: maps.Clone(s.guest.counts)}, nil
 }
 
 func (s *scripted) Signal(_ context.Context, r *wire.SignalRequest) (*wire.SignalResponse, error) {
@@ -119,6 +127,9 @@ func (s *scripted) Run(ctx context.Context, r *wire.RunRequest, stream wire.Agen
 	g.mu.Lock()
 	g.cpu += cpu
 	g.written += b.Written
+	for name, n := range b.Counts {
+		g.counts[name] += n
+	}
 	g.mu.Unlock()
 	if err := s.trouble(ctx, b.Trouble, stream); err != nil {
 		return err

@@ -116,7 +116,7 @@ var saysWords = map[string]string{"costs": "slower", "gains": "faster", "none": 
 
 // claimTable lists what the article says in words and tare measures.
 func claimTable(claims []PageClaim, why *reasons) *view.Table {
-	t := &view.Table{Name: "claim", Columns: view.Heads("claim", "system", "says", "measured by", "by", "cost here",
+	t := &view.Table{Name: "claim", Title: "Claims", Columns: view.Heads("claim", "system", "says", "measured by", "by", "cost here",
 		"interval", "verdict")}
 	t.Columns[0].Words = true
 	for _, c := range claims {
@@ -135,7 +135,7 @@ func (r *Report) parts() []view.Part {
 	case len(r.Findings) == 0:
 		return []view.Part{view.Para{Text: fmt.Sprintf("Nothing: all checks agree (%d).", r.Agree)}}
 	}
-	t := &view.Table{Name: "where",
+	t := &view.Table{Name: "where", Title: "Checks that do not agree",
 		Columns: view.Heads("where", "printed", "recomputed", "how", "what may have happened")}
 	for i := range t.Columns {
 		t.Columns[i].Words = true
@@ -144,7 +144,7 @@ func (r *Report) parts() []view.Part {
 		printed, recomputed := f.Values()
 		t.Add(view.Texts(f.Row, printed, recomputed, f.How, f.Explanation)...)
 	}
-	return []view.Part{view.Para{Text: fmt.Sprintf("Checks that agree: %d. Those that do not:", r.Agree)}, t}
+	return []view.Part{view.Para{Text: fmt.Sprintf("Checks that agree: %d.", r.Agree)}, t}
 }
 
 // wrongMark is at figures that the audit has a finding about.
@@ -227,7 +227,7 @@ func extras(runs *Results, why *reasons) *view.Section {
 	if runs == nil {
 		return nil
 	}
-	t := &view.Table{Name: "article", Once: true, Columns: view.Heads("article", "measured", "metric", "here", "by",
+	t := &view.Table{Name: "article", Title: "Figures of diagrams", Once: true, Columns: view.Heads("article", "measured", "metric", "here", "by",
 		"cost here", "interval")}
 	for j := 3; j < len(t.Columns); j++ {
 		t.Columns[j].Right = j != 4

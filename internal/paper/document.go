@@ -116,8 +116,9 @@ var saysWords = map[string]string{"costs": "slower", "gains": "faster", "none": 
 
 // claimTable lists what the article says in words and tare measures.
 func claimTable(claims []PageClaim, why *reasons) *view.Table {
-	t := &view.Table{Name: "claim", Title: "Claims", Columns: view.Heads("claim", "system", "says", "measured by", "by", "cost here",
-		"interval", "verdict")}
+	t := &view.Table{Name: "claim", Title: "Claims"}
+	t.Columns = view.Heads("claim", "system", "says", "measured by", "by", "cost here",
+		"interval", "verdict")
 	t.Columns[0].Words = true
 	for _, c := range claims {
 		t.Add(view.Text(c.Text), view.Text(c.Cell.System), view.Text(saysWords[c.Says]),
@@ -227,8 +228,8 @@ func extras(runs *Results, why *reasons) *view.Section {
 	if runs == nil {
 		return nil
 	}
-	t := &view.Table{Name: "article", Title: "Figures of diagrams", Once: true, Columns: view.Heads("article", "measured", "metric", "here", "by",
-		"cost here", "interval")}
+	t := &view.Table{Name: "article", Title: "Figures of diagrams", Once: true}
+	t.Columns = view.Heads("article", "measured", "metric", "here", "by", "cost here", "interval")
 	for j := 3; j < len(t.Columns); j++ {
 		t.Columns[j].Right = j != 4
 	}

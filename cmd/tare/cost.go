@@ -31,6 +31,10 @@ type costFlags struct {
 	memory, disk string
 	campaign     bool // print the campaign instead of running it
 	failAbove    string
+	serve        int // port of the service that the command is; 0: it is none
+	url          string
+	rate         int
+	p99          time.Duration // 0: the largest rate is not looked for
 }
 
 // native is the arm that the others are compared with.
@@ -58,9 +62,14 @@ The words after -- replace the image's command, as with docker run; its entry po
 environment, user and working directory are kept. The image's files are read-only;
 /tmp, /run, /data and the image's volumes can be written to.
 
-The command must end, with status 0. It does its work once in each trial.`,
+The command must end, with status 0. It does its work once in each trial.
+
+With --serve, the command is a service: tare requests a page of it over the network, from
+outside the guest, and reports the latencies and the CPU time of the requests at a rate, and
+the largest rate within --p99.`,
 		Example: `  tare cost myapp:1.4 -- ./report --rows 10000
   tare cost app.tar --on runc,gvisor --budget 2m
+  tare cost web:2.1 --serve 8080 --url /health --rate 300 --p99 20ms
   tare cost docker://docker.io/library/python:3.13 -- python3 -c 'print(sum(range(10**7)))'
   tare cost app.tar --campaign >app.yaml          the campaign, to change and to run`,
 		Args: cobra.MinimumNArgs(1),
@@ -74,6 +83,11 @@ The command must end, with status 0. It does its work once in each trial.`,
 	c.Flags().BoolVar(&f.campaign, "campaign", false, "print the campaign instead of running it")
 	c.Flags().StringVar(&f.failAbove, "fail-above", "",
 		"exit with status 6 if a system is known to cost more CPU time or time than this, such as 10%")
+	c.Flags().IntVar(&f.serve, "serve", 0, "the command is a service that listens on this TCP port, on all addresses")
+	c.Flags().StringVar(&f.url, "url", "/", "page of the service to request")
+	c.Flags().IntVar(&f.rate, "rate", 200, "requests a second to the service")
+	c.Flags().DurationVar(&f.p99, "p99", 0,
+		"look for the largest rate at which 99 % of the requests to the service are answered within this time, such as 20ms")
 	outFlag(c, &f.out, "run file to write (default cost-DATE-TIME.tare)")
 	yesFlag(c, &f.yes)
 	patienceFlag(c, &f.patience)
@@ -83,6 +97,12 @@ The command must end, with status 0. It does its work once in each trial.`,
 		if err != nil {
 			return err
 		}
+		for _, name := range []string{"url", "rate", "p99"} {
+			if cmd.Flags().Changed(name) && f.serve == 0 {
+				return fault.WithRemedy(fault.Campaignf("--%s is for services, and needs the port of one", name),
+					"add --serve PORT, or remove --%s", name)
+			}
+		}
 		text, err := f.campaignOf(cmd.Context(), o, args)
 		if err != nil {
 			return err
@@ -91,6 +111,7 @@ The command must end, with status 0. It does its work once in each trial.`,
 			_, err := cmd.OutOrStdout().Write(text)
 			return err
 		}
+		f.generated = true
 		f.out = cmp.Or(f.out, time.Now().Format("cost-20060102-150405")+".tare")
 		if err := runRequest(cmd, o, f.runFlags, experiment.Request{Text: text, File: "tare cost"}); err != nil {
 			return err
@@ -111,6 +132,10 @@ func (f costFlags) campaignOf(ctx context.Context, o *options, args []string) ([
 		ref = absolute(ref)
 	}
 	want := &campaign.Campaign{Image: campaign.Image{OCI: ref}}
+	if f.serve != 0 { // the load generator is in the image, too
+		own := campaign.Custom{Requests: campaign.Requests{Port: f.serve, Rate: f.rate}}
+		want.Workloads = []campaign.Workload{{Name: "service", Own: own}}
+	}
 	source, err := experiment.SourceOf(ctx, o.stateDir, want)
 	if err != nil {
 		return nil, err
@@ -164,23 +189,46 @@ func (f costFlags) yaml(ref, id string, argv []string) []byte {
 			arms = append(arms, quoted(s))
 		}
 	}
-	caches := "[warm, cold]"
-	if f.polite != "" {
-		caches = "[warm]" // it drops no caches
-	}
 	var words []string
 	for _, w := range argv {
 		words = append(words, quoted(w))
 	}
+	run := "[" + strings.Join(words, ", ") + "]"
+	workloads, network, rest := f.command(run), "", ""
+	if f.serve != 0 {
+		workloads, network = f.service(run), ", network: bridged"
+		rest = "scenarios:\n  - {name: requested, pairs: 1, client: host}\ntrial_time: 5s\n"
+	}
 	about := "What " + strings.Join(argv, " ") + " of the container image " + ref + " costs in each system."
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "name: cost\nabout: %s\nimage: {oci: %s, id: %q}\n", quoted(about), quoted(ref), id)
-	fmt.Fprintf(&b, "flavors:\n  one: {vcpus: %d, memory: %s, disk: %s}\narms:\n  - %s\n", f.vcpus, quoted(f.memory),
-		quoted(f.disk), strings.Join(arms, "\n  - "))
-	fmt.Fprintf(&b, "workloads:\n  - {name: command, command: [%s]}\n  - {name: start, params: {cache: %s}}\n",
-		strings.Join(words, ", "), caches)
-	fmt.Fprintf(&b, "blocks: {min: 3, max: 500}\nbudget: %s\n", campaign.FormatDuration(f.budget))
+	fmt.Fprintf(&b, "flavors:\n  one: {vcpus: %d, memory: %s, disk: %s%s}\narms:\n  - %s\n", f.vcpus, quoted(f.memory),
+		quoted(f.disk), network, strings.Join(arms, "\n  - "))
+	fmt.Fprintf(&b, "workloads:\n  - %s\n%sblocks: {min: 3, max: 500}\nbudget: %s\n", strings.Join(workloads, "\n  - "),
+		rest, campaign.FormatDuration(f.budget))
 	return b.Bytes()
+}
+
+// command are the workloads of a command that ends: it, and the start of a guest.
+func (f costFlags) command(argv string) []string {
+	caches := "[warm, cold]"
+	if f.polite != "" {
+		caches = "[warm]" // it drops no caches
+	}
+	return []string{"{name: command, command: " + argv + "}", "{name: start, params: {cache: " + caches + "}}"}
+}
+
+// service are the workloads of a service: requests at a rate, and at the largest one.
+func (f costFlags) service(argv string) (all []string) {
+	add := func(name, how string) {
+		all = append(all, fmt.Sprintf("{name: %s, server: %s, requests: {port: %d, url: %s, %s}}", name, argv, f.serve,
+			quoted(f.url), how))
+	}
+	add("service", fmt.Sprintf("rate: %d", f.rate))
+	if f.p99 != 0 {
+		add("service-limit", "within: "+campaign.FormatDuration(f.p99))
+	}
+	return all
 }
 
 // quoted is a text as JSON and YAML have it.
@@ -199,7 +247,8 @@ func (f costFlags) tooDear(cmd *cobra.Command, limit float64) error {
 	}
 	var dear []string
 	for _, c := range res.Comparisons {
-		if c.Workload == "command" && c.Verdict == analyze.Costs && !c.Across && c.OverheadPercent > 100*limit {
+		ours := c.Workload == "command" || f.serve != 0
+		if ours && c.Verdict == analyze.Costs && !c.Across && c.OverheadPercent > 100*limit {
 			dear = append(dear, fmt.Sprintf("%s costs %s %% of %s (%s), above %s", c.Arm, report.Percent(c.OverheadPercent),
 				c.Metric, report.Interval(c), f.failAbove))
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/container"
 	"github.com/tare-bench/tare/internal/experiment"
+	"github.com/tare-bench/tare/internal/model"
 )
 
 // appImage is an archive of docker save with nothing but a static program and the account that runs it.
@@ -116,6 +117,18 @@ func TestCostCampaign(t *testing.T) {
 		len(c.Workloads) != 3 || c.Budget != f.budget || c.Flavors[0].VCPUs != 2 || c.Image.OCI != "/images/app.tar" {
 		t.Errorf("%+v\n%s", c, text)
 	}
+	f.serve, f.url, f.rate, f.p99 = 8080, "/a?b", 50, 20e6
+	text = f.yaml("/images/app.tar", "sha256:"+strings.Repeat("0", 64), argv)
+	if c, err = campaign.Parse("cost.yaml", text, experiment.KnownAnywhere()); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	at, limit := c.Workloads[0].Own, c.Workloads[1].Own
+	if !slices.Equal(at.Server, argv) || !slices.Equal(limit.Server, argv) || len(c.Workloads) != 2 ||
+		at.Requests != (campaign.Requests{Port: 8080, URL: "/a?b", Rate: 50, Connections: 32}) ||
+		limit.Requests != (campaign.Requests{Port: 8080, URL: "/a?b", Within: 20e6, Connections: 32}) ||
+		c.Scenarios[0].Client != campaign.OnHost || c.Flavors[0].Network != model.NetworkBridged {
+		t.Errorf("%+v\n%s", c, text)
+	}
 	for _, words := range [][]string{nil, {"a{size}"}} {
 		if argv, err := commandLine("app", container.Config{}, words); err == nil {
 			t.Errorf("%q is a command", argv)
@@ -157,6 +170,65 @@ func TestCost(t *testing.T) {
 	}
 	if r := alone(t, dir, "resume", "--yes", out); r.status != 0 {
 		t.Errorf("resumed without the archive: status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	nothingLeft(t)
+}
+
+// TestCostService: the image's service answers requests from outside its guest, and what is wrong with one is said.
+func TestCostService(t *testing.T) {
+	live(t)
+	dir, image := t.TempDir(), appImage(t)
+	r := tare(t, dir, "cost", image, "--yes", "--on", "runc", "--serve", "8080", "--p99", "1s", "--campaign", "--",
+		"serve")
+	if r.status != 0 {
+		t.Fatalf("status %d\n%s", r.status, r.stderr)
+	}
+	short := strings.NewReplacer("trial_time: 5s", "trial_time: 200ms", "budget: 5m", "budget: 1s").Replace(r.stdout)
+	out := filepath.Join(dir, "cost.tare")
+	if r = alone(t, dir, "run", "--yes", write(t, dir, "cost.yaml", short), "--out", out); r.status != 0 {
+		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	done := map[string]int{}
+	for _, trial := range exported(t, out).Trials {
+		if trial.Status == "failed" {
+			t.Errorf("%s on %s: %s", trial.Workload, trial.Arm, trial.Error)
+		}
+		if trial.Status != "done" || trial.Role != "" {
+			continue
+		}
+		done[trial.Workload+" "+trial.Arm]++
+		cpu, known := trial.Probes["guest_cgroup_cpu"]
+		if at := trial.Workload == "service"; at != (known && cpu > 0) || at != (trial.Metrics["latency"] > 0) ||
+			at == (trial.Metrics["largest-rate"] > 0) || trial.Probes["stated_rate"] <= 0 {
+			t.Errorf("%+v", trial)
+		}
+	}
+	for _, want := range []string{"service native@requested", "service runc@requested", "service-limit native@requested",
+		"service-limit runc@requested"} {
+		if done[want] == 0 {
+			t.Errorf("no trial of %s: %v", want, done)
+		}
+	}
+	for _, want := range []string{"CPU time of the guest for each request: native@requested", "largest-rate"} {
+		if !strings.Contains(tare(t, dir, "show", "--all", out).stdout, want) {
+			t.Errorf("no %q is shown", want)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--", "exit"}, "the service ended with exit status 3"},
+		{[]string{"--url", "/broken", "--", "serve"}, "listens on port 8080, but a request for /broken fails"},
+	} {
+		r := alone(t, dir, append([]string{"cost", image, "--yes", "--on", "runc", "--serve", "8080", "--out",
+			filepath.Join(dir, "wrong.tare")}, c.args...)...)
+		if r.status == 0 || !strings.Contains(r.stderr, c.says) {
+			t.Errorf("%v: status %d\n%s%s", c.args, r.status, r.stdout, r.stderr)
+		}
+		if err := os.Remove(filepath.Join(dir, "wrong.tare")); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
 	}
 	nothingLeft(t)
 }

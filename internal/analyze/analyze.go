@@ -159,6 +159,7 @@ func Analyze(in dataset.Set) (*Result, error) {
 	}
 	r.Memory, r.Swap = a.memory(), a.swapping()
 	r.Energy = a.energyUses()
+	r.Requests = a.requests()
 	if r.Isolation, err = a.isolation(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"slices"
+
 	"github.com/tare-bench/tare/internal/dataset"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/stats"
@@ -84,14 +86,21 @@ func (a *analysis) memory() []Memory {
 	return out
 }
 
-// working is what was read of an arm's guests in the middle of trials.
+// working is what was read of an arm's guests in the middle of trials alone, or of those of pairs if the arm is in no
+// other trials.
 func (a *analysis) working(arm, flavor string) (out []WorkingMemory) {
-	ai, ok := a.arms[arm]
-	if !ok || a.in.Arms[ai].Flavor != flavor {
-		return nil
-	}
 	for pi, p := range a.in.Probes {
-		if s := a.probes.at(pi, ai); p.Name == model.ProbeGuestMemory && len(s) > 0 {
+		if p.Name != model.ProbeGuestMemory {
+			continue
+		}
+		ai, alone := a.arms[arm]
+		if !alone {
+			ai = slices.IndexFunc(a.in.Arms, func(other dataset.Arm) bool { return other.Of == arm && other.Paired })
+		}
+		if ai < 0 || a.in.Arms[ai].Flavor != flavor {
+			continue
+		}
+		if s := a.probes.at(pi, ai); len(s) > 0 {
 			out = append(out, WorkingMemory{p.Workload, rangeOf(s.values())})
 		}
 	}

@@ -51,6 +51,14 @@ func TestMemory(t *testing.T) {
 	if !reflect.DeepEqual(res.Memory, want) {
 		t.Errorf("%+v", res.Memory)
 	}
+	// The same where the arms take part in pairs only.
+	for i, a := range in.Arms {
+		in.Arms[i].Name, in.Arms[i].Of, in.Arms[i].Scenario, in.Arms[i].Paired = a.Name+"@pair", a.Name, "pair", true
+	}
+	in.Baseline = "native@pair"
+	if res, err = Analyze(in); err != nil || !reflect.DeepEqual(res.Memory, want) {
+		t.Errorf("in pairs: %+v, %v", res, err)
+	}
 	if a, b := one(1), (Range{2, 2, 2.5, 3}); a.Overlaps(b) || b.Overlaps(a) || !b.Overlaps(Range{2, 3, 4, 5}) {
 		t.Error("which ranges overlap")
 	}

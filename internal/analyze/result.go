@@ -55,6 +55,8 @@ type Result struct {
 	Swap *Swapping `json:"swap,omitempty"`
 	// Energy has every arm whose energy is known, including baselines and controls.
 	Energy []EnergyUse `json:"energy,omitempty"`
+	// Requests has every arm of workloads with requests at a constant rate, including baselines and controls.
+	Requests []RequestUse `json:"requests,omitempty"`
 }
 
 // Attack is a guest's attack on one of its limits.

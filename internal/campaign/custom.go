@@ -16,7 +16,7 @@ import (
 // a parameter, {server} for the address of the workload's server, and {build} for the
 // path of Workload.Build in guests.
 type Custom struct {
-	Command       []string // nil: the workload is one of tare's
+	Command       []string // nil: the workload is one of tare's, or has Requests
 	Prepare       []string // untimed, before the command; nil: nothing
 	Clean         []string // untimed, after it
 	Server, Ready []string // runs beside the command, which waits until Ready succeeds
@@ -31,6 +31,7 @@ type Custom struct {
 	MinSize, MaxSize int64
 	Disk             Bytes
 	Timeout          time.Duration // of each of its commands; 0: the campaign's
+	Requests         Requests      // of the server, instead of a command; Port 0: none
 }
 
 // File is a small text file.
@@ -51,7 +52,7 @@ type Metric struct {
 }
 
 // Custom reports whether the file itself defines the workload.
-func (w Workload) Custom() bool { return len(w.Own.Command) > 0 }
+func (w Workload) Custom() bool { return len(w.Own.Command) > 0 || w.Own.Requests.Port > 0 }
 
 const (
 	filePattern = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
@@ -159,6 +160,9 @@ var customKeys = []strict.Key[Workload]{
 		strict.List("files", 20, strict.Object("a file", fileKeys)), func(w *Workload) *[]File { return &w.Own.Files }),
 	strict.Field("packages", "Debian packages that the commands need.",
 		strict.List("packages", 100, packageKind), func(w *Workload) *[]string { return &w.Own.Packages }),
+	strict.Field("requests", "Instead of a command: tare's load generator requests a page of the server, at a constant "+
+		"rate, or at the largest rate at which 99 % of the requests are answered in time.",
+		requestsKind, func(w *Workload) *Requests { return &w.Own.Requests }),
 	strict.Field("expect", "Regular expression that the command's output must match for the trial to count: proof that "+
 		"the work was done.",
 		regexKind, func(w *Workload) *string { return &w.Own.Expect }),
@@ -191,9 +195,12 @@ func (r *checker) checkCustom(c *Campaign, i int, workloads map[string]Sizes) {
 	if own.Ready != nil && own.Server == nil {
 		r.Fail(path+".ready", "ready is for a server, but %q has none", w.Name)
 	}
-	if w.mentions("size") {
+	switch {
+	case own.Requests.Port > 0:
+		r.checkRequests(path, w)
+	case w.mentions("size"):
 		r.boundSizes(path, own)
-	} else {
+	default:
 		w.sizes = sizes{}
 		for _, key := range []string{"size", "min_size", "max_size", "size_unit"} {
 			if r.Has(path + "." + key) {

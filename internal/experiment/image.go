@@ -13,6 +13,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/image"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/workload"
 )
 
 // Source is what an image is built of.
@@ -42,7 +43,10 @@ func SourceOf(ctx context.Context, stateDir string, c *campaign.Campaign) (Sourc
 		}
 		for _, i := range cached {
 			if made := i.Manifest.Recipe.Container; made != nil && made.ID == c.Image.ID {
-				return Source{Recipe: i.Manifest.Recipe}, nil
+				r, err := containerOf(c, *made)
+				if err != nil || r.Key() == i.Manifest.Key {
+					return Source{Recipe: r}, err
+				}
 			}
 		}
 	}
@@ -59,7 +63,41 @@ func SourceOf(ctx context.Context, stateDir string, c *campaign.Campaign) (Sourc
 			"name the image by its digest, or remove id from the campaign to take the new one")
 		return Source{}, errors.Join(err, found.Close())
 	}
-	return Source{image.OfContainer(found), found}, nil
+	r, err := containerOf(c, image.Container{ID: found.ID, Config: found.Config})
+	if err != nil {
+		return Source{}, errors.Join(err, found.Close())
+	}
+	return Source{r, found}, nil
+}
+
+// containerOf is the recipe of an image whose tree is a container image, and has those of tare's programs that the
+// campaign needs.
+func containerOf(c *campaign.Campaign, made image.Container) (image.Recipe, error) {
+	var needs []image.Needs
+	for _, cw := range c.Workloads {
+		w, _, err := workloadOf(cw)
+		if err != nil {
+			return image.Recipe{}, err
+		}
+		programs, err := broughtBy(w)
+		if err != nil {
+			return image.Recipe{}, err
+		}
+		needs = append(needs, image.Needs{Programs: programs})
+	}
+	return image.OfContainer(made).With(needs...)
+}
+
+// broughtBy are tare's own programs that a workload needs in the image.
+func broughtBy(w *workload.Workload) (all []image.Program, err error) {
+	for _, name := range w.Brings {
+		program, err := agentbin.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, image.NewProgram(name, program))
+	}
+	return all, nil
 }
 
 // packagesOf is the recipe of an image of Debian's packages.
@@ -84,12 +122,8 @@ func packagesOf(c *campaign.Campaign) (image.Recipe, error) {
 		if own != nil {
 			n.OwnBuilds = []image.OwnBuild{*own}
 		}
-		for _, name := range w.Brings {
-			program, err := agentbin.Named(name)
-			if err != nil {
-				return image.Recipe{}, err
-			}
-			n.Programs = append(n.Programs, image.NewProgram(name, program))
+		if n.Programs, err = broughtBy(w); err != nil {
+			return image.Recipe{}, err
 		}
 		for _, s := range w.Setups {
 			n.Setups = append(n.Setups, image.Setup{Name: s.Name, Script: s.Script})

@@ -137,6 +137,9 @@ func commandsOf(c *campaign.Campaign) (lines []string) {
 				add("workload %q, %s: %q", w.Series(), step.what, step.argv)
 			}
 		}
+		if q := w.Own.Requests; q.Port > 0 {
+			add("workload %q: requests %q of its server, at port %d", w.Series(), q.URL, q.Port)
+		}
 		if len(w.Own.Packages) > 0 {
 			add("workload %q: installs the packages %q into the image", w.Series(), w.Own.Packages)
 		}

@@ -49,6 +49,9 @@ func specOf(cw campaign.Workload) workload.Spec {
 		Server: own.Server, Ready: own.Ready, Packages: own.Packages, Expect: own.Expect, Refuse: own.Refuse,
 		SizeUnit: own.SizeUnit, MinSize: own.MinSize, MaxSize: own.MaxSize, DiskBytes: int64(own.Disk), Timeout: own.Timeout,
 	}
+	if q := workload.Requests(own.Requests); q.Port > 0 {
+		s.Requests = &q
+	}
 	for _, f := range own.Files {
 		s.Files = append(s.Files, workload.SpecFile(f))
 	}

@@ -5,12 +5,13 @@
 package httprate
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -61,13 +62,27 @@ type Result struct {
 	// Latencies is the histogram of the latencies of answered requests, see histogram.Encode.
 	Latencies  string `json:"latencies"`
 	FirstError string `json:"first_error,omitempty"`
+
+	// Of a search: StatedRate is the largest of the Tries at which 99 % of the requests were answered Within s.
+	Within float64 `json:"within,omitempty"`
+	Tries  int     `json:"tries,omitempty"`
 }
 
 // Run makes the requests. When ctx is done it stops and returns an error, as it does for an impossible plan. Requests
 // that failed are no error.
 func Run(ctx context.Context, p Plan) (*Result, error) {
 	var opened atomic.Int64
-	r, err := p.run(ctx, &http.Transport{
+	r, err := p.run(ctx, p.transport(&opened))
+	if err != nil {
+		return nil, err
+	}
+	r.Opened = opened.Load()
+	return r, nil
+}
+
+// transport sends requests over connections, which it counts.
+func (p Plan) transport(opened *atomic.Int64) http.RoundTripper {
+	return &http.Transport{
 		MaxConnsPerHost: p.Connections, MaxIdleConnsPerHost: p.Connections, DisableCompression: true,
 		DisableKeepAlives: p.Reconnect,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -77,12 +92,39 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 			}
 			return conn, err
 		},
-	})
-	if err != nil {
-		return nil, err
 	}
-	r.Opened = opened.Load()
-	return r, nil
+}
+
+// Dial opens a connection to the server of a URL and closes it. The error says why that is not possible.
+func Dial(ctx context.Context, to string) error {
+	u, err := url.Parse(to)
+	if err != nil {
+		return err
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// client sends requests, and follows no redirection.
+func (p Plan) client(over http.RoundTripper) func(*vegeta.Attacker) {
+	return vegeta.Client(&http.Client{Transport: over, Timeout: p.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }})
+}
+
+// target is what each request asks for.
+func (p Plan) target() vegeta.Targeter {
+	return vegeta.NewStaticTargeter(vegeta.Target{Method: http.MethodGet, URL: p.URL})
+}
+
+// failureOf is why a request failed; "": it did not.
+func failureOf(r *vegeta.Result) string {
+	if r.Error == "" && r.Code != http.StatusOK {
+		return fmt.Sprintf("status %d", r.Code)
+	}
+	return r.Error
 }
 
 func (p Plan) run(ctx context.Context, over http.RoundTripper) (*Result, error) {
@@ -90,20 +132,14 @@ func (p Plan) run(ctx context.Context, over http.RoundTripper) (*Result, error) 
 		return nil, fmt.Errorf("%d requests, %d a second, on %d connections: the limits are 1 … %d requests, "+
 			"1 … %d a second, 1 connection at least", p.Requests, p.Rate, p.Connections, MaxRequests, MaxRate)
 	}
-	client := &http.Client{Transport: over, Timeout: p.Timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	attacker := vegeta.NewAttacker(vegeta.Client(client), vegeta.Workers(1), vegeta.MaxWorkers(maxUnanswered))
+	attacker := vegeta.NewAttacker(p.client(over), vegeta.Workers(1), vegeta.MaxWorkers(maxUnanswered))
 	defer context.AfterFunc(ctx, func() { attacker.Stop() })()
 	s := &schedule{rate: p.Rate, requests: uint64(p.Requests)}
 	all := make([]answer, 0, p.Requests)
-	target := vegeta.NewStaticTargeter(vegeta.Target{Method: http.MethodGet, URL: p.URL})
-	for r := range attacker.Attack(target, s, 0, "") {
+	for r := range attacker.Attack(p.target(), s, 0, "") {
 		s.answered.Add(1)
-		a := answer{seq: r.Seq, sent: r.Timestamp, ended: r.Timestamp.Add(r.Latency), bytes: int64(r.BytesIn)}
-		if a.failure = r.Error; a.failure == "" && r.Code != http.StatusOK {
-			a.failure = fmt.Sprintf("status %d", r.Code)
-		}
-		all = append(all, a)
+		all = append(all, answer{seq: r.Seq, sent: r.Timestamp, ended: r.Timestamp.Add(r.Latency), bytes: int64(r.BytesIn),
+			failure: failureOf(r)})
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -153,6 +189,11 @@ type answer struct {
 	failure     string // "": none
 }
 
+// unanswered is the error if no request was answered with status 200. It says what became of the first.
+type unanswered struct{ first string }
+
+func (u unanswered) Error() string { return "no request was answered with status 200: " + u.first }
+
 // result adds up what became of all requests.
 func (p Plan) result(s *schedule, all []answer) (*Result, error) {
 	r := &Result{Tool: "tare-http", URL: p.URL, StatedRate: p.Rate, Connections: p.Connections, Requests: int64(len(all))}
@@ -182,7 +223,7 @@ func (p Plan) result(s *schedule, all []answer) (*Result, error) {
 		r.Max = math.Max(r.Max, latency.Seconds())
 	}
 	if r.Answered == 0 {
-		return nil, errors.New("no request was answered with status 200: " + r.FirstError)
+		return nil, unanswered{r.FirstError}
 	}
 	r.Seconds = end.Seconds()
 	r.Rate = float64(r.Answered) / r.Seconds

@@ -22,10 +22,9 @@ type Container struct {
 }
 
 // OfContainer is the recipe of the image whose tree is a container image, with the kernel of Base.
-func OfContainer(c *container.Image) Recipe {
+func OfContainer(c Container) Recipe {
 	b := Base()
-	return Recipe{Name: "container", Suite: "oci", Arch: b.Arch, Kernel: b.Kernel,
-		Container: &Container{ID: c.ID, Config: c.Config}}
+	return Recipe{Name: "container", Suite: "oci", Arch: b.Arch, Kernel: b.Kernel, Container: &c}
 }
 
 // takeContainer makes the tree of a container image, and copies the kernel of the base image.
@@ -47,6 +46,11 @@ func takeContainer(ctx context.Context, o Options, tree, kernel string) (version
 	}
 	if err := addMountPoints(tree, o.Container.Config.Volumes); err != nil {
 		return "", fault.Hostf("container image: %w", err)
+	}
+	for _, p := range o.Recipe.Programs {
+		if err := p.writeInto(tree); err != nil {
+			return "", err
+		}
 	}
 	if err := copyTree(ctx, filepath.Dir(o.Kernel.Kernel), kernel); err != nil {
 		return "", fault.Hostf("kernel: %w", err)

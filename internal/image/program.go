@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/fault"
 )
@@ -27,15 +28,23 @@ func NewProgram(name string, content []byte) Program {
 	return Program{name, hex.EncodeToString(sum[:]), content}
 }
 
-// writeInto writes the program into a tree.
+// writeInto writes the program into a tree, perhaps a stranger's whose links lead out of it.
 func (p Program) writeInto(tree string) error {
-	to := filepath.Join(tree, ProgramDir, p.Name)
-	err := os.MkdirAll(filepath.Dir(to), 0o755)
+	root, err := os.OpenRoot(tree)
+	if err != nil {
+		return fault.Hostf("building the image: %w", err)
+	}
+	defer root.Close()
+	to := strings.TrimPrefix(filepath.Join(ProgramDir, p.Name), "/")
+	err = root.MkdirAll(filepath.Dir(to), 0o755)
 	if err == nil {
-		err = os.WriteFile(to, p.content, 0o755)
+		err = root.RemoveAll(to)
+	}
+	if err == nil {
+		err = root.WriteFile(to, p.content, 0o755)
 	}
 	if err != nil {
-		return fault.Hostf("building the image: program %s: %w", p.Name, err)
+		return fault.Hostf("building the image: tare's program %s: %w", p.Name, err)
 	}
 	return nil
 }

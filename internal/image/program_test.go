@@ -34,3 +34,31 @@ func TestProgram(t *testing.T) {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
+
+// TestProgramInStrangeTree: the links of a container image do not lead a program out of its tree.
+func TestProgramInStrangeTree(t *testing.T) {
+	p := NewProgram("tare-load", []byte("load"))
+	for name, link := range map[string]string{"usr/local/bin/tare-load": "kept", "usr/local/bin": "", "usr": ""} {
+		tree, outside := t.TempDir(), t.TempDir()
+		kept := filepath.Join(outside, "kept")
+		if err := os.WriteFile(kept, []byte("kept"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(tree, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(outside, link), filepath.Join(tree, name)); err != nil {
+			t.Fatal(err)
+		}
+		err := p.writeInto(tree)
+		if (err == nil) != (link != "") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if b, err := os.ReadFile(kept); err != nil || string(b) != "kept" {
+			t.Errorf("%s: outside: %q, %v", name, b, err)
+		}
+		if list, err := os.ReadDir(outside); err != nil || len(list) != 1 {
+			t.Errorf("%s: outside: %v, %v", name, list, err)
+		}
+	}
+}

@@ -350,6 +350,9 @@ func (c *costs) notes() (notes []view.Note) {
 				add(text)
 			}
 		}
+		if text := RequestText(c.res, c.workload, c.inTable); text != "" {
+			add(text)
+		}
 	}
 	if c.all[0].Primary || c.metric == analyze.Energy {
 		if text := EnergyText(c.res, c.workload, c.inTable); text != "" {

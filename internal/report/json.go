@@ -80,6 +80,7 @@ func JSON(w io.Writer, r *store.Run, res *analyze.Result) error {
 	listAny(e, "fills", res.Fills)
 	list(e, "memory", res.Memory)
 	listAny(e, "energy", res.Energy)
+	listAny(e, "requests", res.Requests)
 	list(e, "trial_spread", res.TrialSpread)
 	list(e, "tails", res.Tails)
 	list(e, "latencies", res.Latencies)

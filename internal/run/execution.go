@@ -180,6 +180,11 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 			delete(x.readings.Values, rusage)
 		}
 	}
+	if w.Searches {
+		for _, cpu := range []string{model.ProbeGuestGroupCPU, model.ProbeHostCPU, model.ProbeDom0CPU} {
+			delete(x.readings.Values, cpu)
+		}
+	}
 	if machine.Driver.Capabilities().Remote && x.readings.Values != nil {
 		return x.clockAgain(ctx, machine)
 	}

@@ -108,8 +108,8 @@ func (r *runner) watchKSM() (end func()) {
 	}
 }
 
-// weighAtWork reads how much host memory a guest that runs alone holds at work,
-// half a trial time after instant. It does so once per workload, since the
+// weighAtWork reads how much host memory a guest that runs alone, or the measured
+// one of a pair, holds at work, half a trial time after instant. It does so once per workload, since the
 // reading takes some milliseconds. The caller calls stop when the trial is over.
 func (r *runner) weighAtWork(workers []*member, instant int64) (stop func()) {
 	if len(workers) != 1 || !workers[0].weigh {
@@ -123,7 +123,7 @@ func (r *runner) weighAtWork(workers []*member, instant int64) (stop func()) {
 		case <-over:
 		case <-time.After(time.Duration(instant-agent.Monotonic()) + r.Campaign.TrialTime/2):
 			// If this fails, the guest has ended, or a later trial reads it.
-			if held, err := m.guest.machine.Memory(); err == nil {
+			if held, err := m.watched().Memory(); err == nil {
 				m.x.memory = held.PSS
 			}
 		}

@@ -76,8 +76,8 @@ func (r *runner) trial(ctx context.Context, t trial) error {
 	if missing := missing(members); missing != nil {
 		abandon(members, missing)
 	} else {
-		if len(members) == 1 && !w.Creates {
-			members[0].weigh = t.purpose == counted && !members[0].guest.weighed[w.Name]
+		if m := members[0]; (len(members) == 1 || len(members) == 2 && m.server != nil) && !w.Creates {
+			m.weigh = t.purpose == counted && !m.guest.weighed[w.Name]
 		}
 		err = execute(ctx, members, w, r.sizes[t.Workload], t.purpose)
 		if ctx.Err() != nil {

@@ -18,8 +18,9 @@ import (
 )
 
 // Spec is a workload that a campaign defines: a command, and the places of the
-// figures in its output. In all commands and files, {size} stands for the size,
-// {NAME} for a parameter, and {server} for the server's address.
+// figures in its output; or a server, and what is requested of it. In all commands
+// and files, {size} stands for the size, {NAME} for a parameter, and {server} for the
+// server's address.
 type Spec struct {
 	Name          string
 	Command       []string
@@ -38,6 +39,7 @@ type Spec struct {
 	DiskBytes        int64
 	Timeout          time.Duration // of each command; 0: the campaign's
 	As               *Process      // how the commands run; nil: as root, in the data directory
+	Requests         *Requests     // of the server, instead of Command; nil: none
 }
 
 // SpecFile is a file that tare creates before each trial.
@@ -64,6 +66,9 @@ func Custom(s Spec) (*Workload, error) {
 	}
 	if s.DiskBytes > 0 {
 		w.DiskBytes = func(int64) int64 { return s.DiskBytes }
+	}
+	if s.Requests != nil {
+		return w.requested(s), nil
 	}
 	patterns := map[string]*regexp.Regexp{}
 	for _, text := range append([]string{s.Expect, s.Refuse}, regexes(s.Metrics)...) {

@@ -218,6 +218,9 @@ type Workload struct {
 	// the timed step, in the new guest before it is saved. Further metrics are those from SaveTime on.
 	Restores bool
 
+	// Searches: a trial does as much work as the system can do, so that its CPU time is not that of the same work.
+	Searches bool
+
 	// Sparse: a trial may lack values of metrics other than the first, where the
 	// tool did not measure them.
 	Sparse bool

@@ -6,9 +6,6 @@ import (
 	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
-// tareHTTP is the load generator of package httprate.
-const tareHTTP = "tare-http"
-
 func rateParam(preset string) workload.Param {
 	return workload.Param{Name: "rate", Default: preset, Min: 1, Max: 100_000,
 		About: "requests that are due in a second, whether or not the server keeps up"}
@@ -28,8 +25,8 @@ var connectParam = workload.Param{Name: "connect", Default: "reuse", Values: []s
 func atRate(w *workload.Workload, set workload.Settings, p page, disk int64,
 	serve ...workload.Step) *workload.Workload {
 	url := p.url()
-	w.Programs = append(w.Programs, tareHTTP, "apache2", "curl", "grep", "sh", "sync")
-	w.Brings = []string{tareHTTP}
+	w.Programs = append(w.Programs, workload.TareHTTP, "apache2", "curl", "grep", "sh", "sync")
+	w.Brings = []string{workload.TareHTTP}
 	w.Packages = append(w.Packages, "apache2", "curl")
 	w.Metrics = []workload.Metric{
 		workload.Latency("latency", "mean latency", "mean per request, from when it was due"),
@@ -39,40 +36,22 @@ func atRate(w *workload.Workload, set workload.Settings, p page, disk int64,
 	w.DefaultSize = max(w.MinSize, 5*int64(set.Int("rate")))
 	each := set["connect"] == "each"
 	w.Steps = func(size int64) []workload.Step {
-		argv := []string{tareHTTP, "-rate", set["rate"], "-connections", set["connections"], "-requests", decimal(size)}
+		argv := []string{workload.TareHTTP, "-rate", set["rate"], "-connections", set["connections"], "-requests",
+			decimal(size)}
 		if each {
 			argv = append(argv, "-reconnect")
 		}
 		return []workload.Step{checked(url, p), {Name: "requests", Timed: true, Argv: append(argv, url)}}
 	}
-	w.AtRate = rates
-	return p.requested(w, disk, serve, workload.Measurement{Step: "requests", Tool: tareHTTP, Did: "requests",
-		Accept: answered, SingleOf: "latency", Singles: tool.Singles{Word: "latencies"},
+	w.AtRate = workload.HTTPRates("requests")
+	return p.requested(w, disk, serve, workload.Measurement{Step: "requests", Tool: workload.TareHTTP, Did: "requests",
+		Accept: workload.AllAnswered, SingleOf: "latency", Singles: tool.Singles{Word: "latencies"},
 		Check: func(_ int64, r *tool.Report) error {
 			if opened, requests := r.Value("opened"), r.Value("requests"); each && opened != requests {
 				return fault.Guestf("tare-http opened %.0f connections for %.0f requests instead of one for each", opened, requests)
 			}
 			return nil
 		}}, "transferred", "answered")
-}
-
-// answered returns an error if tare-http did not get the page for every request.
-func answered(r *tool.Report) error {
-	if failed := r.Value("failed"); failed > 0 {
-		return fault.Guestf("%.0f of %.0f requests failed; the first error: %s", failed, r.Value("requests"),
-			tool.Quote(r.Words["first error"]))
-	}
-	return nil
-}
-
-// rates are those of a trial's step with the requests.
-func rates(results []workload.StepResult) (workload.Rates, error) {
-	r, err := reportOf(results, "requests", tareHTTP)
-	if err != nil {
-		return workload.Rates{}, err
-	}
-	return workload.Rates{Stated: r.Value("stated rate"), Achieved: r.Value("rate"),
-		Late: r.Value("late") / r.Value("requests")}, nil
 }
 
 func httpRate() *workload.Workload {

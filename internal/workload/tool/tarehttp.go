@@ -27,6 +27,7 @@ func readTareHTTP(text string, r *Report) error {
 		Rate, Connections, Requests, Answered, Failed, Late, Bytes, Mean, Max float64
 		Seconds                                                               float64
 		Opened                                                                *float64 // nil: an older tare-http
+		Within, Tries                                                         float64  // of a search; 0: none
 	}
 	if err := json.Unmarshal([]byte(objects[0]), &doc); err != nil || doc.Tool != "tare-http" {
 		return fault.Guestf("this is not the result of tare-http: %s", Quote(objects[0]))
@@ -60,6 +61,10 @@ func readTareHTTP(text string, r *Report) error {
 	}
 	r.add("stated rate", doc.StatedRate, "1/s", "")
 	r.add("connections", doc.Connections, "1", "")
+	if doc.Within > 0 {
+		r.add("within", doc.Within, "s", "")
+		r.add("tries", doc.Tries, "1", "")
+	}
 	if doc.Opened != nil {
 		r.add("opened", *doc.Opened, "1", "")
 	}

@@ -175,7 +175,10 @@ func TestFindings(t *testing.T) {
 		{"a slow clock of native", func(f *fake) {
 			f.machines(dataset.Machine{Clocksource: "hpet", ClockReadNS: 1300}, dataset.Machine{Clocksource: "kvm-clock",
 				ClockReadNS: 30})
-		}, "slow-clock", Warning, "takes 1.3e+03 ns (clock source hpet) in guests of native, but"},
+		}, "slow-clock", Warning, "takes 1.3 µs (clock source hpet) in guests of native, but"},
+		{"a slow clock of a guest that does not name it", func(f *fake) {
+			f.machines(dataset.Machine{Clocksource: "tsc", ClockReadNS: 24}, dataset.Machine{ClockReadNS: 11900})
+		}, "slow-clock", Warning, "a reading of the clock takes 11.9 µs in guests of kvm, but"},
 		{"a slow clock in a run file of a former version", func(f *fake) {
 			f.machines(dataset.Machine{Clocksource: "tsc"}, dataset.Machine{Clocksource: "acpi_pm"})
 		}, "slow-clock", Warning, "the clock source is acpi_pm in guests of kvm, but the clock source is tsc"},

@@ -47,11 +47,17 @@ func slower(s, f dataset.Machine) bool {
 }
 
 func clockText(m dataset.Machine) string {
-	source := cmp.Or(m.Clocksource, "unknown")
 	if m.ClockReadNS == 0 {
-		return "the clock source is " + source + " in guests"
+		return "the clock source is " + cmp.Or(m.Clocksource, "unknown") + " in guests"
 	}
-	return fmt.Sprintf("a reading of the clock takes %.3g ns (clock source %s) in guests", m.ClockReadNS, source)
+	took, source := fmt.Sprintf("%.3g ns", m.ClockReadNS), ""
+	if m.ClockReadNS >= 1000 {
+		took = fmt.Sprintf("%.3g µs", m.ClockReadNS/1000)
+	}
+	if m.Clocksource != "" {
+		source = " (clock source " + m.Clocksource + ")"
+	}
+	return "a reading of the clock takes " + took + source + " in guests"
 }
 
 // eachMachine calls f with each arm and its baseline. It leaves out controls, and emulated arms that are compared with

@@ -57,10 +57,10 @@ func answerWords(a analyze.Answer) string {
 	return view.Clean(text)
 }
 
-// bounded are the workloads of a.Open with a bound, the lowest first, and those about which nothing is known.
+// bounded are the workloads of a.Open with a bound that says something, the lowest first, and the others.
 func bounded(a analyze.Answer) (open []analyze.Claim, unknown []string) {
 	for _, c := range a.Open {
-		if c.Low == 0 && c.High == 0 || math.Abs(c.Farther()) > MostPercent {
+		if c.Low == 0 && c.High == 0 || math.Abs(c.Farther()) > boundPercent {
 			unknown = append(unknown, c.Workload)
 		} else {
 			open = append(open, c)
@@ -108,10 +108,10 @@ func claimed(claims []analyze.Claim) string {
 func bounds(open []analyze.Claim) string {
 	var parts []string
 	for _, c := range open[:min(len(open), maxNamed)] {
-		parts = append(parts, saidBound(c.Farther(), "much")+" on "+c.Workload)
+		parts = append(parts, bound(c.Farther())+" on "+c.Workload)
 	}
 	if more := len(open) - maxNamed; more > 0 {
-		last := saidBound(open[len(open)-1].Farther(), "much")
+		last := bound(open[len(open)-1].Farther())
 		return fmt.Sprintf("at most %s, and %s on %d more", strings.Join(parts, ", "), last, more)
 	}
 	return "at most " + view.And(parts)
@@ -120,19 +120,15 @@ func bounds(open []analyze.Claim) string {
 // MostPercent is the overhead beyond which a bound says nothing.
 const MostPercent = 99_999
 
+// boundPercent is the overhead beyond which sentences leave out the bound of a cost that is not resolved: that it is at
+// most some times as much helps nobody.
+const boundPercent = 100
+
 // manyPercent is the overhead from which sentences say how many times as much it is.
 const manyPercent = 200
 
 // multiple words a large overhead: "21.6×" for +2060 %.
 func multiple(percent float64) string { return Digits(1+percent/100, 3) + "×" }
-
-// saidBound is bound in a sentence: "21.6× as much" for +2060 %, where as is "much".
-func saidBound(farther float64, as string) string {
-	if farther >= manyPercent {
-		return multiple(farther) + " as " + as
-	}
-	return bound(farther)
-}
 
 // nameOrCount names one or two workloads, or counts more of them.
 func nameOrCount(names []string, of int) string {

@@ -167,12 +167,20 @@ func openText(open []analyze.Isolation) string {
 	})
 	var bounds []string
 	for _, i := range open[:min(len(open), maxNamed)] {
-		bounds = append(bounds, saidBound(i.FartherPercent, "long")+" on "+where(i))
+		bounds = append(bounds, longBound(i.FartherPercent)+" on "+where(i))
 	}
 	if n := len(open) - maxNamed; n > 0 {
 		bounds = append(bounds, fmt.Sprintf("less in %d more", n))
 	}
 	return "not resolved: at most " + view.And(bounds)
+}
+
+// longBound is bound of a slowdown: "21.6× as long" for +2060 %.
+func longBound(farther float64) string {
+	if farther >= manyPercent {
+		return multiple(farther) + " as long"
+	}
+	return bound(farther)
 }
 
 func where(i analyze.Isolation) string { return i.Workload + " in " + i.Scenario }

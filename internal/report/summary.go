@@ -105,13 +105,13 @@ func shortBounds(open []analyze.Claim, of int) string {
 	}
 	most := func(of []analyze.Claim) string {
 		last := of[len(of)-1]
-		return saidBound(last.Farther(), "much") + " on " + nameOf(of[0].Workload, len(of))
+		return bound(last.Farther()) + " on " + nameOf(of[0].Workload, len(of))
 	}
 	switch half := (n + 1) / 2; {
 	case n > 1 && math.Abs(open[n-1].Farther()) > 2*math.Abs(open[half-1].Farther()):
 		return "at most " + most(open[:half]) + " and " + most(open[half:])
 	case n == of:
-		return "at most " + saidBound(open[n-1].Farther(), "much")
+		return "at most " + bound(open[n-1].Farther())
 	}
 	return "at most " + most(open)
 }

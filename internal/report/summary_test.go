@@ -53,7 +53,7 @@ func TestSummaries(t *testing.T) {
 	}
 	want := []Summary{
 		{"native", false, "limits hold; starts in 22 ms"},
-		{"lxc", false, "CPU +1.7 % on a, none on 3; time none on 2, at most +2.2 % on 2 and +120 % on 2, not known on g; " +
+		{"lxc", false, "CPU +1.7 % on a, none on 3; time none on 2, at most ±2.5 % on 3, not known on 2; " +
 			"limit on " +
 			"memory does not hold, limit on disk holds, limit on processes not reached; " +
 			"beside neighbours at most 1.30× native; " +

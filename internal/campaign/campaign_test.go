@@ -159,7 +159,8 @@ workloads:
     params: {threads: [1, 2]}
     expect: ^done$
     refuse: (?i)error
-    metrics: [{name: rate, unit: 1/s, better: higher, regex: "^rate (.+)$", which: last, scale: 1000}, {name: p95, unit: s, better: lower, json: a.0.b}, {name: n, unit: "1", better: higher, csv: 2}]
+    metrics: [{name: rate, unit: 1/s, better: higher, regex: "^rate (.+)$", which: last, scale: 1000}, {name: p95, unit: s, better: lower, json: a.0.b}, {name: n, unit: "1", better: higher, csv: 2},
+      {name: speed, unit: B/s, better: higher, regex: "^(.+): (.+)$", over: {name: length, unit: B, values: [0.5, 64]}}]
     min_size: 5
     disk: 16MiB
     timeout: 10s
@@ -207,6 +208,8 @@ func TestFull(t *testing.T) {
 				{Name: "rate", Unit: "1/s", Better: "higher", Regex: "^rate (.+)$", Which: "last", Scale: 1000},
 				{Name: "p95", Unit: "s", Better: "lower", JSON: "a.0.b", Scale: 1},
 				{Name: "n", Unit: "1", Better: "higher", CSV: "2", Scale: 1},
+				{Name: "speed", Unit: "B/s", Better: "higher", Regex: "^(.+): (.+)$", Scale: 1,
+					Over: Over{Name: "length", Unit: "B", Values: []float64{0.5, 64}}},
 			},
 		}}
 	}

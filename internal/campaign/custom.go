@@ -44,11 +44,19 @@ type Metric struct {
 	Unit   string
 	Better string // "lower" or "higher"
 	About  string
-	Regex  string // its one group is the figure
+	Regex  string // its one group is the figure; that of a curve has two, the value of the parameter and the figure
 	JSON   string // the keys and indices that lead to it, separated by dots
 	CSV    string // a column's name, or its number from 1 if there is no header
 	Which  string // of several figures: "first" or "last"; "": there must be exactly one
 	Scale  float64
+	Over   Over // the parameter over which it is a curve; zero: it is none
+}
+
+// Over is the parameter of a metric that each trial measures at several values.
+type Over struct {
+	Name   string
+	Unit   string
+	Values []float64 // rising
 }
 
 // Custom reports whether the file itself defines the workload.
@@ -115,6 +123,26 @@ var fileKeys = []strict.Key[File]{
 		fileTextKind, func(f *File) *string { return &f.Text })),
 }
 
+// isParameterUnit is what a unit in the name of a point may be: see model.Point.
+var isParameterUnit = regexp.MustCompile(`^[^\[\]=0-9.\s]{0,20}$`).MatchString
+
+var overKeys = []strict.Key[Over]{
+	strict.Required(strict.Field("name", "Name of the parameter, such as length.",
+		strict.Name, func(o *Over) *string { return &o.Name })),
+	strict.Field("unit", "Its unit; B is scaled for display. Absent: it has none.",
+		strict.Verbatim("a unit", strict.Schema{"type": "string"}, strict.Rule(isParameterUnit,
+			"up to 20 letters without digits, spaces, brackets, dots and ="), strict.Text),
+		func(o *Over) *string { return &o.Unit }),
+	strict.Required(strict.Field("values", "Its values, rising. A trial must print a figure for each.",
+		strict.List("values", 200, factorKind), func(o *Over) *[]float64 { return &o.Values })),
+}
+
+var overKind = strict.Then(strict.Object("a parameter", overKeys), func(r *strict.Reader, at strict.Node, o *Over) {
+	if !slices.IsSorted(o.Values) || len(slices.Compact(slices.Clone(o.Values))) != len(o.Values) {
+		r.FailAt(at, "the values of %s must rise", o.Name)
+	}
+})
+
 var metricKeys = []strict.Key[Metric]{
 	strict.Required(strict.Field("name", "Name of the metric.",
 		strict.Name, func(m *Metric) *string { return &m.Name })),
@@ -140,6 +168,9 @@ var metricKeys = []strict.Key[Metric]{
 		strict.OneOf("first", "last"), func(m *Metric) *string { return &m.Which }),
 	strict.FieldOr("scale", "Factor that converts the figure to the unit: 0.001 for milliseconds in a metric with unit s.",
 		factorKind, func(m *Metric) *float64 { return &m.Scale }, 1),
+	strict.Field("over", "Parameter over which the metric is a curve: each trial measures it at several values. regex has two "+
+		"groups then, the value of the parameter and the figure.",
+		overKind, func(m *Metric) *Over { return &m.Over }),
 }
 
 // customKeys are the keys of a workload that the file itself defines.
@@ -280,7 +311,12 @@ func (r *checker) checkMetric(path string, m Metric, before []Metric) {
 	if ways != 1 {
 		r.Fail(path, "metric %q needs exactly one of regex, json and csv, to locate its figure", m.Name)
 	}
-	if m.Regex != "" {
+	if m.Over.Name != "" {
+		if m.Regex == "" || regexp.MustCompile(m.Regex).NumSubexp() != 2 {
+			r.Fail(path+".over", "metric %q is a curve, so it needs a regex with two groups: the value of %s, and the figure", m.Name,
+				m.Over.Name)
+		}
+	} else if m.Regex != "" {
 		if n := regexp.MustCompile(m.Regex).NumSubexp(); n != 1 {
 			r.Fail(path+".regex", "the regular expression of metric %q has %d groups; it needs exactly one, the figure; (?:…) "+
 				"does not count as a group", m.Name, n)

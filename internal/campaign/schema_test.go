@@ -225,7 +225,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 		}
 	}
 	walk("$", parsedSchema(t))
-	want := len(campaignKeys) + len(flavorKeys) + len(armKeys) + len(workloadKeys) + len(fileKeys) + len(metricKeys) +
+	want := len(campaignKeys) + len(flavorKeys) + len(armKeys) + len(workloadKeys) + len(fileKeys) + len(metricKeys) + len(overKeys) +
 		len(imageKeys) + len(blocksKeys) + len(scenarioKeys) + len(partKeys) + len(endKeys) + len(bootKeys) +
 		len(ioKeys) + len(netKeys) + len(politeKeys) + len(requestsKeys)
 	if count != want {

@@ -241,20 +241,32 @@ func capRatio(f model.Flavor) float64 {
 	return f.CPUCap / float64(f.VCPUs)
 }
 
-// readValues reads metrics, probes and all their values. The store numbers
-// metrics and probes in one row, a Set each in a row of their own.
+// isPoint reports whether a metric is a point of a curve.
+func isPoint(m store.Metric) bool {
+	_, ok := model.ParsePoint(m.Name)
+	return ok && !m.Probe && !m.Primary
+}
+
+// readValues reads metrics, points, probes and all their values. The store numbers
+// them in one row, a Set each in a row of their own.
 func (in *Set) readValues(r *store.Run, all []store.Metric) error {
-	index := make([]int32, len(all)) // by id in the store
+	index, points := make([]int32, len(all)), make([]bool, len(all)) // by id in the store
 	for id, m := range all {
-		if m.Probe {
+		points[id] = isPoint(m)
+		metric := Metric{Workload: m.Workload, Name: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary}
+		switch {
+		case m.Probe:
 			index[id] = int32(len(in.Probes))
 			in.Probes = append(in.Probes, Probe{Workload: m.Workload, Name: m.Name, Unit: m.Unit})
-		} else {
+		case points[id]:
+			index[id] = int32(len(in.Points))
+			in.Points = append(in.Points, metric)
+		default:
 			index[id] = int32(len(in.Metrics))
-			in.Metrics = append(in.Metrics, Metric{Workload: m.Workload, Name: m.Name, Unit: m.Unit, Better: m.Better,
-				Primary: m.Primary})
+			in.Metrics = append(in.Metrics, metric)
 		}
 	}
+	curves := newSeriesList(len(in.Points), len(in.Arms))
 	metrics, probes := newSeriesList(len(in.Metrics), len(in.Arms)), newSeriesList(len(in.Probes), len(in.Arms))
 	repeats, duets := newSeriesList(len(in.Metrics), len(in.Arms)), newSeriesList(len(in.Probes), len(in.Arms))
 	for o, err := range r.Observations() {
@@ -281,16 +293,18 @@ func (in *Set) readValues(r *store.Run, all []store.Metric) error {
 				duets.add(int(index[o.Metric]), int(o.Arm), point{o.Block, guest, o.Member, o.Position, o.Value})
 			}
 			continue
-		case all[o.Metric].Probe && o.Status == store.Repeat:
+		case (all[o.Metric].Probe || points[o.Metric]) && o.Status == store.Repeat:
 			continue
 		case all[o.Metric].Probe:
 			into = probes
+		case points[o.Metric]:
+			into = curves
 		case o.Status == store.Repeat:
 			into = repeats
 		}
 		into.add(int(index[o.Metric]), int(o.Arm), point{o.Block, guest, o.Member, o.Position, o.Value})
 	}
-	in.ProbeObservations, in.Duets = probes.all(false), duets.all(false)
+	in.ProbeObservations, in.Duets, in.PointObservations = probes.all(false), duets.all(false), curves.all(false)
 	in.Observations = func(yield func(Observation, error) bool) {
 		for _, some := range []iter.Seq2[Observation, error]{metrics.all(false), repeats.all(true)} {
 			for o, err := range some {
@@ -318,7 +332,7 @@ func (in *Set) possible(o store.Observation, metrics int) error {
 func (in *Set) readLatencies(r *store.Run, all []store.Metric) error {
 	index := map[int32]int32{} // of metrics, by id in the store
 	for id, m := range all {
-		if !m.Probe {
+		if !m.Probe && !isPoint(m) {
 			index[int32(id)] = int32(len(index))
 		}
 	}

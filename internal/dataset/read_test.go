@@ -54,6 +54,9 @@ func TestRead(t *testing.T) {
 		if want := []Event{{"kernel-oom", "Out of memory", "disk", "kvm"}}; !reflect.DeepEqual(in.Events, want) {
 			t.Errorf("events %+v", in.Events)
 		}
+		if want := []Metric{{"cpu", "rate[length=64B]", "bit/s", "higher", false}}; !reflect.DeepEqual(in.Points, want) {
+			t.Errorf("points %+v", in.Points)
+		}
 		for range 2 { // they can be read again
 			var metrics, probes []Observation
 			for o := range in.Observations {
@@ -69,6 +72,13 @@ func TestRead(t *testing.T) {
 			if want := []Observation{{Guest: 1, Value: 10}, {Metric: 1, Arm: 1, Guest: 2, Value: 20}}; !reflect.DeepEqual(probes,
 				want) {
 				t.Errorf("probe observations %v", probes)
+			}
+			var points []Observation
+			for o := range in.PointObservations {
+				points = append(points, o)
+			}
+			if want := []Observation{{Guest: 1, Value: 7}}; !reflect.DeepEqual(points, want) {
+				t.Errorf("points %v", points)
 			}
 		}
 	}
@@ -93,7 +103,8 @@ func fromRun(t *testing.T, text string) Set {
 		[]store.Metric{{Workload: "cpu", Name: "host_cpu", Unit: "s", Probe: true},
 			{Workload: "cpu", Name: "time", Unit: "s", Better: "lower", Primary: true},
 			{Workload: "disk", Name: "rate", Unit: "B/s", Better: "higher", Primary: true},
-			{Workload: "disk", Name: "host_cpu", Unit: "s", Probe: true}})
+			{Workload: "disk", Name: "host_cpu", Unit: "s", Probe: true},
+			{Workload: "cpu", Name: "rate[length=64B]", Unit: "bit/s", Better: "higher"}})
 	must(err)
 	defer r.Close()
 	session, err := r.BeginSession("b", "1")
@@ -107,7 +118,8 @@ func fromRun(t *testing.T, text string) Set {
 		arm, block int
 		o          store.Outcome
 	}{
-		{"cpu", 0, 0, store.Outcome{Status: store.Done, Values: map[int]float64{1: 1.5, 0: 10}}},
+		{"cpu", 0, 0, store.Outcome{Status: store.Done, Values: map[int]float64{1: 1.5, 0: 10, 4: 7}}},
+		{"cpu", 0, 0, store.Outcome{Status: store.Repeat, Values: map[int]float64{4: 8}}},
 		{"disk", 1, 0, store.Outcome{Status: store.Done, Values: map[int]float64{2: 2.5, 3: 20}}},
 		{"disk", 1, 1, store.Outcome{Status: store.Failed, Error: "crashed", Values: map[int]float64{3: 99}}},
 		{"disk", 0, 1, store.Outcome{Status: store.Void, Values: map[int]float64{3: 99}}},

@@ -21,6 +21,11 @@ type Set struct {
 	// error ends the analysis. Values must be finite.
 	Observations iter.Seq2[Observation, error]
 
+	// Points are the metrics that are points of curves, by the names of model.Point; no other part has them.
+	// PointObservations is as Observations, but Metric indexes Points.
+	Points            []Metric
+	PointObservations iter.Seq2[Observation, error]
+
 	Probes            []Probe
 	ProbeObservations iter.Seq2[Observation, error] // as Observations, Metric indexes Probes
 	// Duets yields the CPU times of trials that arms made at once, as ProbeObservations. Their blocks are counted apart.
@@ -182,7 +187,7 @@ func (in *Set) Prepare() (map[string]int, error) {
 	if err := in.checkNames(arms); err != nil {
 		return nil, err
 	}
-	for _, m := range in.Metrics {
+	for _, m := range slices.Concat(in.Metrics, in.Points) {
 		if m.Better != "lower" && m.Better != "higher" {
 			return nil, fault.Campaignf("metric %s of %s: better is %q, must be lower or higher", m.Name, m.Workload, m.Better)
 		}

@@ -60,6 +60,11 @@ func Metrics(p *plan.Plan, workloads map[string]*workload.Workload) (metrics []s
 				Primary: i == 0})
 		}
 		w := workloads[series]
+		for _, c := range w.Curves {
+			for _, m := range c.Points() {
+				metrics = append(metrics, store.Metric{Workload: series, Name: m.Name, Unit: m.Unit, Better: string(m.Better)})
+			}
+		}
 		for _, u := range probe.UnitsOf(w.Kind()) {
 			metrics = append(metrics, store.Metric{Workload: series, Name: u.Name, Unit: u.Unit, Probe: true})
 		}

@@ -60,6 +60,7 @@ func specOf(cw campaign.Workload) workload.Spec {
 			Metric: workload.Metric{Name: m.Name, Unit: m.Unit, Better: workload.Better(m.Better), Clock: workload.GuestClock,
 				About: m.About},
 			Regex: m.Regex, JSON: m.JSON, CSV: m.CSV, Which: m.Which, Scale: m.Scale,
+			Over: workload.Curve{Parameter: m.Over.Name, In: m.Over.Unit, At: m.Over.Values},
 		})
 	}
 	return s

@@ -1,6 +1,11 @@
 package model
 
-import "strings"
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
 
 // Solo is the name of the scenario in which one guest runs at a time.
 const Solo = "solo"
@@ -77,4 +82,31 @@ func ParseSeries(text string) Series {
 	workload, list, _ := strings.Cut(strings.TrimSuffix(text, "]"), "[")
 	params, _ := ParseSettings(list)
 	return Series{workload, params}
+}
+
+// Point is the name of a metric that is one point of a curve: a quantity that each trial measures at several values of a
+// parameter, such as a rate by the length of messages.
+type Point struct {
+	Curve     string  // the quantity: "rate"
+	Parameter string  // what varies: "length"
+	At        float64 // its value, above 0
+	Unit      string  // of At: "B"
+}
+
+// String writes "rate[length=65536B]".
+func (p Point) String() string {
+	return p.Curve + "[" + p.Parameter + "=" + strconv.FormatFloat(p.At, 'f', -1, 64) + p.Unit + "]"
+}
+
+var pointName = regexp.MustCompile(`^([^\[\]=]+)\[([^\[\]=]+)=([0-9.]{1,24})([^\[\]=0-9.]*)\]$`)
+
+// ParsePoint reads what String writes; ok is false for the name of any other metric.
+func ParsePoint(name string) (p Point, ok bool) {
+	m := pointName.FindStringSubmatch(name)
+	if m == nil {
+		return Point{}, false
+	}
+	at, err := strconv.ParseFloat(m[3], 64)
+	p = Point{m[1], m[2], at, m[4]}
+	return p, err == nil && at > 0 && !math.IsInf(at, 0) && p.String() == name
 }

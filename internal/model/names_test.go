@@ -41,3 +41,20 @@ func TestParseSettings(t *testing.T) {
 		}
 	}
 }
+
+func TestPoint(t *testing.T) {
+	for text, want := range map[string]Point{
+		"rate[length=65536B]":     {"rate", "length", 65536, "B"},
+		"random read[record=0.5]": {"random read", "record", 0.5, ""},
+	} {
+		if got, ok := ParsePoint(text); !ok || got != want || got.String() != text {
+			t.Errorf("%s is read as %+v (%v) and written %s", text, got, ok, got)
+		}
+	}
+	for _, other := range []string{"rate", "rate[length]", "rate[length=B]", "rate[length=0B]", "rate[length=007B]",
+		"rate[length=1.2.3B]", "rate[length=64B] ", "[length=64B]", "rate[a=1B][b=2B]", "rate[length=-3B]"} {
+		if got, ok := ParsePoint(other); ok {
+			t.Errorf("%q is read as the point %+v", other, got)
+		}
+	}
+}

@@ -54,6 +54,16 @@ type SpecMetric struct {
 	CSV   string  // a column's name, or its number from 1 without a header line, on stdout
 	Which string  // "first" or "last" of several figures; "": there must be exactly one
 	Scale float64 // converts the figure to the unit by multiplication; 0: 1
+	// Over has the parameter over which the metric is a curve, and its values; without values, it is none. Regex has two
+	// groups then, the value of the parameter and the figure.
+	Over Curve
+}
+
+// curve is the metric as a curve.
+func (m SpecMetric) curve() Curve {
+	c := m.Over
+	c.Metric = m.Metric
+	return c
 }
 
 // Custom makes a workload of a spec. The error is of the kind fault.Campaign.
@@ -79,7 +89,11 @@ func Custom(s Spec) (*Workload, error) {
 		patterns[text] = re
 	}
 	for _, m := range s.Metrics {
-		w.Metrics = append(w.Metrics, m.Metric)
+		if m.Over.At != nil {
+			w.Curves = append(w.Curves, m.curve())
+		} else {
+			w.Metrics = append(w.Metrics, m.Metric)
+		}
 	}
 	w.Metrics = append(w.Metrics, Time("the command, from its start to its end"))
 	if s.Server != nil {
@@ -164,6 +178,11 @@ func (s Spec) read(r StepResult, patterns map[string]*regexp.Regexp) (map[string
 		var figures []string
 		var err error
 		switch {
+		case metric.Over.At != nil:
+			if err := metric.points(m, patterns[metric.Regex].FindAllStringSubmatch(text, -1)); err != nil {
+				return nil, fault.Guestf("metric %s: %w", metric.Name, err)
+			}
+			continue
 		case metric.Regex != "":
 			for _, found := range patterns[metric.Regex].FindAllStringSubmatch(text, -1) {
 				figures = append(figures, found[1])
@@ -181,6 +200,27 @@ func (s Spec) read(r StepResult, patterns map[string]*regexp.Regexp) (map[string
 		}
 	}
 	return m, nil
+}
+
+// points adds the points of a curve to m, of what its regular expression found: pairs of a value of the parameter and a
+// figure.
+func (m SpecMetric) points(into map[string]float64, found [][]string) error {
+	figures := map[float64][]string{}
+	for _, f := range found {
+		at, err := tool.Number(strings.TrimSpace(f[1]))
+		if err != nil {
+			return err
+		}
+		figures[at] = append(figures[at], f[2])
+	}
+	for _, at := range m.Over.At {
+		v, err := m.one(figures[at])
+		if err != nil {
+			return fmt.Errorf("%s %.10g: %w", m.Over.Parameter, at, err)
+		}
+		into[m.curve().Point(at)] = v
+	}
+	return nil
 }
 
 // one selects the figure that counts and converts it to the metric's unit.

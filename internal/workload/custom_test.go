@@ -125,6 +125,24 @@ func TestCustomMetrics(t *testing.T) {
 	}
 }
 
+func TestCustomCurves(t *testing.T) {
+	const text = "64: 1.5 MB/s\n1024: 20 MB/s\n2048: 30 MB/s\n"
+	curve := SpecMetric{Regex: `^(\d+): ([\d.]+) MB/s$`, Scale: 1e6, Over: Curve{Parameter: "length", In: "B", At: []float64{64, 1024}}}
+	w := custom(t, Spec{Name: "mine", Command: []string{"x"}, Metrics: []SpecMetric{picked("rate", curve)}})
+	if len(w.Metrics) != 1 || len(w.Curves) != 1 || w.Curves[0].Name != "rate" {
+		t.Fatalf("%+v, %+v", w.Metrics, w.Curves)
+	}
+	m, err := w.Evaluate(1, answered(w, 1, text, ""))
+	want := map[string]float64{"rate[length=64B]": 1.5e6, "rate[length=1024B]": 20e6, "time": 2}
+	if err != nil || !maps.Equal(m, want) {
+		t.Errorf("%v, %v", m, err)
+	}
+	m, err = w.Evaluate(1, answered(w, 1, text[:13], ""))
+	checkRefused(t, m, err, "length 1024: 0 figures")
+	m, err = w.Evaluate(1, answered(w, 1, text+text, ""))
+	checkRefused(t, m, err, "length 64: 2 figures")
+}
+
 func TestCustomChecks(t *testing.T) {
 	w := custom(t, Spec{Name: "mine", Command: []string{"x"}, Expect: `^done: \d+ rows$`, Refuse: "(?i)warning"})
 	m, err := w.Evaluate(1, answered(w, 1, "done: 7 rows\n", ""))

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"strings"
 
@@ -27,6 +28,9 @@ type Measurement struct {
 	Accept func(r *tool.Report) error
 	// Values returns the metrics that are not simply a figure. nil: there are none.
 	Values func(r *tool.Report) (map[string]float64, error)
+	// Points returns the points of the workload's curves in the report of a trial, by the names of their metrics. nil:
+	// there are none.
+	Points func(r *tool.Report) map[string]float64
 	// SingleOf is the metric whose single values Singles finds in the report. "": the output has none.
 	SingleOf string
 	Singles  tool.Singles
@@ -56,6 +60,9 @@ func (w *Workload) MeasuredBy(by Measurement) *Workload {
 		}
 		if err != nil {
 			return nil, InStep(report, err)
+		}
+		if by.Points != nil {
+			maps.Copy(m, by.Points(r))
 		}
 		m["time"] = at.Wall.Seconds()
 		if flush, ok := done["flush"]; ok {

@@ -170,6 +170,7 @@ type Workload struct {
 	Setups     []Setup  // what the image needs besides the packages
 	Brings     []string // those of Programs that no package contains because they are tare's own, see agentbin.Named
 	Metrics    []Metric // the first is the primary one
+	Curves     []Curve  // quantities that each trial measures at several values of a parameter; nil: none
 
 	// Params are the parameters that a campaign may set; nil: none. Settings are
 	// their values in this workload; With returns it with other values.

@@ -93,49 +93,63 @@ func (p ddPasses) parse(output []byte) (map[string]float64, error) {
 
 const ddRemove = "rm -f " + ddFile + " && sync -f ."
 
+// ddBlock is how much dd reads and writes at a time.
+var ddBlock = workload.Param{Name: "block", Default: "1024", Values: []string{"4", "16", "64", "256", "1024"},
+	About: "KiB that dd reads and writes at a time"}
+
+// ddCounts are the arguments that copy so many MiB in these blocks.
+func ddCounts(set workload.Settings, size int64) []string {
+	block := int64(set.Int(ddBlock.Name)) << 10
+	return []string{"bs=" + decimal(block), "count=" + decimal(size<<20/block)}
+}
+
 func ddWrite() *workload.Workload {
-	passes := ddPasses{{"cold", "writing a new file"}, {"overwrite", "writing the same file again"}}
-	steps := func(size int64) []workload.Step {
-		// As in the article, the second pass truncates the file and writes it again.
-		dd := []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", "count=" + decimal(size)}
-		flush := []string{"sync", ddFile}
-		return []workload.Step{
-			{Name: "prepare", Argv: bash(absent(ddFile))},
-			{Name: "cold", Argv: dd, Timed: true},
-			{Name: "cold-flush", Argv: flush, Timed: true},
-			{Name: "overwrite", Argv: dd, Timed: true},
-			{Name: "overwrite-flush", Argv: flush, Timed: true},
-			{Name: "clean", Argv: bash(ddRemove)},
+	return workload.WithParams([]workload.Param{ddBlock}, func(set workload.Settings) *workload.Workload {
+		passes := ddPasses{{"cold", "writing a new file"}, {"overwrite", "writing the same file again"}}
+		steps := func(size int64) []workload.Step {
+			// As in the article, the second pass truncates the file and writes it again.
+			dd := append([]string{"dd", "if=/dev/zero", "of=" + ddFile}, ddCounts(set, size)...)
+			flush := []string{"sync", ddFile}
+			return []workload.Step{
+				{Name: "prepare", Argv: bash(absent(ddFile))},
+				{Name: "cold", Argv: dd, Timed: true},
+				{Name: "cold-flush", Argv: flush, Timed: true},
+				{Name: "overwrite", Argv: dd, Timed: true},
+				{Name: "overwrite-flush", Argv: flush, Timed: true},
+				{Name: "clean", Argv: bash(ddRemove)},
+			}
 		}
-	}
-	w := passes.workload(steps, true)
-	w.Name = "dd-write"
-	w.Title = "write a large file twice: sequential writing"
-	w.ArticleIDs = []string{"A4-disk", "L2-dd"}
-	w.SizeUnit = "MiB written in each pass"
-	w.WrittenBytes = func(size int64) int64 { return int64(len(passes)) * size << 20 }
-	return w
+		w := passes.workload(steps, true)
+		w.Name = "dd-write"
+		w.Title = "write a large file twice: sequential writing"
+		w.ArticleIDs = []string{"A4-disk", "L2-dd"}
+		w.SizeUnit = "MiB written in each pass"
+		w.WrittenBytes = func(size int64) int64 { return int64(len(passes)) * size << 20 }
+		return w
+	})
 }
 
 func ddRead() *workload.Workload {
-	passes := ddPasses{{"cold", "reading an uncached file"}, {"warm", "reading the same file again"}}
-	w := passes.workload(func(size int64) []workload.Step {
-		count := "count=" + decimal(size)
-		read := []string{"dd", "if=" + ddFile, "of=/dev/null", "bs=1048576", count}
-		return []workload.Step{
-			{Name: "prepare", Argv: bash(absent(ddFile))},
-			{Name: "write", Argv: []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", count, "conv=fsync"}},
-			{Name: "cold", Argv: read, Timed: true, DropCaches: true},
-			{Name: "warm", Argv: read, Timed: true},
-			{Name: "clean", Argv: bash(ddRemove)},
-		}
-	}, false)
-	w.Name = "dd-read"
-	w.Title = "read a large file twice: from the device, then from the page cache if it fits"
-	w.SizeUnit = "MiB read in each pass"
-	w.ReadBytes = func(size int64) int64 { return size << 20 } // the first pass
-	w.ReadsBack = true
-	return w
+	return workload.WithParams([]workload.Param{ddBlock}, func(set workload.Settings) *workload.Workload {
+		passes := ddPasses{{"cold", "reading an uncached file"}, {"warm", "reading the same file again"}}
+		w := passes.workload(func(size int64) []workload.Step {
+			read := append([]string{"dd", "if=" + ddFile, "of=/dev/null"}, ddCounts(set, size)...)
+			return []workload.Step{
+				{Name: "prepare", Argv: bash(absent(ddFile))},
+				{Name: "write", Argv: []string{"dd", "if=/dev/zero", "of=" + ddFile, "bs=1048576", "count=" + decimal(size),
+					"conv=fsync"}},
+				{Name: "cold", Argv: read, Timed: true, DropCaches: true},
+				{Name: "warm", Argv: read, Timed: true},
+				{Name: "clean", Argv: bash(ddRemove)},
+			}
+		}, false)
+		w.Name = "dd-read"
+		w.Title = "read a large file twice: from the device, then from the page cache if it fits"
+		w.SizeUnit = "MiB read in each pass"
+		w.ReadBytes = func(size int64) int64 { return size << 20 } // the first pass
+		w.ReadsBack = true
+		return w
+	})
 }
 
 // workload returns what all dd workloads have in common.

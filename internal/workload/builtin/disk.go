@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -206,9 +207,15 @@ func iozone() *workload.Workload {
 		}),
 	}
 	metric := func(test string) string { return strings.ReplaceAll(test, " ", "-") }
+	var records []float64
+	for record := 4 << 10; record <= 16<<20; record *= 2 {
+		records = append(records, float64(record))
+	}
 	for _, test := range iozoneTests {
 		w.Metrics = append(w.Metrics,
 			workload.Rate(metric(test), "B/s", "", "iozone's "+test+", all record sizes together: bytes / the sum of the times"))
+		w.Curves = append(w.Curves, workload.Curve{Parameter: "record", In: "B", At: records,
+			Metric: workload.Rate(metric(test), "B/s", "", "iozone's "+test+" with records of one size")})
 	}
 	// byTest returns the figures of a test: one for each size of the file and of the records.
 	byTest := func(r *tool.Report, test string) (rates []tool.Figure) {
@@ -232,6 +239,18 @@ func iozone() *workload.Workload {
 				}
 			}
 			return m, nil
+		},
+		Points: func(r *tool.Report) map[string]float64 {
+			m := map[string]float64{}
+			for i, test := range iozoneTests {
+				for _, f := range byTest(r, test) {
+					var file, record float64
+					if n, _ := fmt.Sscanf(f.Name[len(test):], ", %g kB by %g kB", &file, &record); n == 2 {
+						m[w.Curves[i].Point(record*1024)] = f.In("B/s")
+					}
+				}
+			}
+			return m
 		},
 		Check: func(size int64, r *tool.Report) error {
 			file, first := ", "+strconv.FormatInt(size<<10, 10)+" kB by ", len(byTest(r, iozoneTests[0]))

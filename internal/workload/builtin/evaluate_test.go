@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/workload"
+	"github.com/tare-bench/tare/internal/workload/tool"
 )
 
 func TestEvaluateAccepts(t *testing.T) {
@@ -46,8 +48,16 @@ func checkComplete(t *testing.T, w *workload.Workload, m map[string]float64) {
 			t.Errorf("%s is %v", metric.Name, m[metric.Name])
 		}
 	}
-	if len(m) != len(w.Metrics) && !w.Sparse {
-		t.Errorf("%d values for %d metrics: %v", len(m), len(w.Metrics), m)
+	all := len(w.Metrics)
+	for _, c := range w.Curves {
+		for _, point := range c.Points() {
+			if all++; m[point.Name] <= 0 {
+				t.Errorf("%s is %v", point.Name, m[point.Name])
+			}
+		}
+	}
+	if len(m) != all && !w.Sparse {
+		t.Errorf("%d values for %d metrics and points: %v", len(m), all, m)
 	}
 }
 
@@ -262,6 +272,44 @@ func TestEvaluateDefects(t *testing.T) {
 	} {
 		if m, err := w.Evaluate(size, rs); err == nil || fault.KindOf(err) != fault.Internal {
 			t.Errorf("%s: %v, %v", name, m, err)
+		}
+	}
+}
+
+// TestPoints: the points of curves are the figures that the tools printed.
+func TestPoints(t *testing.T) {
+	w, size, rs := good(t, "netpipe")
+	m, err := w.Evaluate(size, rs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// NetPIPE prints 8.51 us for one byte. The point at 16 bytes is the mean of 13, 16 and 19 bytes.
+	if got := m["message-time[length=1B]"]; !near(got, 8.51e-6) {
+		t.Errorf("a message of one byte takes %v s", got)
+	}
+	if got := m["rate[length=1B]"]; !near(got, 8/8.51e-6) {
+		t.Errorf("the rate of messages of one byte is %v bit/s", got)
+	}
+	r, err := tool.Read("netpipe", result(rs, "client").Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	product := 1.0
+	for _, length := range []string{"13", "16", "19"} {
+		product *= r.All("time of " + length + " bytes")[0].In("s")
+	}
+	if got, want := m["message-time[length=16B]"], math.Cbrt(product); !near(got, want) {
+		t.Errorf("a message of 16 bytes takes %v s, not %v", got, want)
+	}
+
+	w, size, rs = good(t, "iozone")
+	if m, err = w.Evaluate(size, rs); err != nil {
+		t.Fatal(err)
+	}
+	for name, kB := range map[string]float64{"write[record=4096B]": 140122, "random-read[record=65536B]": 1216601,
+		"freread[record=16777216B]": 8928311} {
+		if !near(m[name], kB*1024) {
+			t.Errorf("%s is %v B/s, not %v kB/s", name, m[name], kB)
 		}
 	}
 }

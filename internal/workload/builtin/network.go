@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -120,6 +121,7 @@ func netpipe() *workload.Workload {
 				"units of 2^20"),
 			workload.Time("all sizes, and the start of NetPIPE"),
 		},
+		Curves:   []workload.Curve{netpipeRate, netpipeTime},
 		SizeUnit: "round trips of each size", MinSize: 50, MaxSize: 1_000_000, DefaultSize: 1000,
 		DiskBytes: func(int64) int64 { return 1 << 20 },
 	}
@@ -143,6 +145,7 @@ func netpipe() *workload.Workload {
 			}
 			return m, nil
 		},
+		Points: netpipePoints,
 		Check: func(size int64, r *tool.Report) error {
 			for _, f := range r.Figures {
 				if strings.HasPrefix(f.Name, "round trips of ") && f.Value != float64(size) {
@@ -151,6 +154,60 @@ func netpipe() *workload.Workload {
 			}
 			return nil
 		}})
+}
+
+// netpipeLengths are the lengths of the messages around which NetPIPE measures, in bytes: powers of two, and halfway
+// between them. From 16 on, it also measures 3 bytes less and 3 bytes more.
+var netpipeLengths = func() (all []float64) {
+	for n := 1.0; n <= 1<<20; n *= 2 {
+		if all = append(all, n); n > 1 && n < 1<<20 {
+			all = append(all, 1.5*n)
+		}
+	}
+	return all
+}()
+
+// netpipeAround is how many bytes less and more NetPIPE also measures, from messages of netpipeWide bytes on.
+const netpipeAround, netpipeWide = 3, 16
+
+var (
+	netpipeRate = workload.Curve{
+		Metric: workload.Rate("rate", "bit/s", "", "bytes / the time that NetPIPE prints; from 16 bytes on, the mean of the "+
+			"length, 3 bytes less and 3 bytes more"),
+		Parameter: "length", In: "B", At: netpipeLengths,
+	}
+	netpipeTime = workload.Curve{
+		Metric:    workload.Latency("message-time", "", "half a round trip, as NetPIPE prints it; the same mean"),
+		Parameter: "length", In: "B", At: netpipeLengths,
+	}
+)
+
+// netpipePoints returns the points of NetPIPE's curves: geometric means, so that rate and time agree.
+func netpipePoints(r *tool.Report) map[string]float64 {
+	times := map[float64]float64{} // s, by length
+	for _, f := range r.Figures {
+		var length float64
+		if n, _ := fmt.Sscanf(f.Name, "time of %g bytes", &length); n == 1 && f.Value > 0 {
+			times[length] = f.In("s")
+		}
+	}
+	m := map[string]float64{}
+	for _, at := range netpipeLengths {
+		around := []float64{at}
+		if at >= netpipeWide {
+			around = []float64{at - netpipeAround, at, at + netpipeAround}
+		}
+		var time, rate, n float64
+		for _, length := range around {
+			if s := times[length]; s > 0 {
+				time, rate, n = time+math.Log(s), rate+math.Log(8*length/s), n+1
+			}
+		}
+		if n > 0 {
+			m[netpipeRate.Point(at)], m[netpipeTime.Point(at)] = math.Exp(rate/n), math.Exp(time/n)
+		}
+	}
+	return m
 }
 
 // netperfPercentiles are those of the latencies of netperf-crr.

@@ -74,3 +74,20 @@ func TestParams(t *testing.T) {
 		}
 	}
 }
+
+// TestDDBlocks: dd copies as many bytes whatever its blocks.
+func TestDDBlocks(t *testing.T) {
+	for _, name := range []string{"dd-write", "dd-read"} {
+		for block, want := range map[string][]string{"4": {"bs=4096", "count=25600"}, "1024": {"bs=1048576", "count=100"}} {
+			w, err := mustGet(t, name).With("d", map[string]string{"block": block})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range w.Steps(100) {
+				if s.Timed && s.Argv[0] == "dd" && !slices.Equal(s.Argv[3:5], want) {
+					t.Errorf("%s with blocks of %s KiB runs %q", name, block, s.Argv)
+				}
+			}
+		}
+	}
+}

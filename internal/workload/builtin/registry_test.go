@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/workload"
 )
 
@@ -30,6 +31,19 @@ func TestRegistry(t *testing.T) {
 				t.Errorf("%s: metric %+v", w.Name, m)
 			}
 			metrics[m.Name] = m
+		}
+		curves := map[string]bool{}
+		for _, c := range w.Curves {
+			if curves[c.Name] || c.Name == "" || c.Unit == "" || c.About == "" || c.Better == "" || c.Parameter == "" ||
+				len(c.At) < 2 || !slices.IsSorted(c.At) {
+				t.Errorf("%s: curve %+v", w.Name, c)
+			}
+			curves[c.Name] = true
+			for i, m := range c.Points() {
+				if p, ok := model.ParsePoint(m.Name); !ok || p.Curve != c.Name || p.At != c.At[i] {
+					t.Errorf("%s: point %s", w.Name, m.Name)
+				}
+			}
 		}
 		for name, m := range metrics {
 			for _, suffix := range []string{workload.FlushedSuffix, workload.GuestSuffix} {

@@ -80,6 +80,7 @@ type workloadEntry struct {
 	SizeUnit   string            `json:"size_unit"`
 	Params     []workload.Param  `json:"params,omitempty"`
 	Metrics    []workload.Metric `json:"metrics"`
+	Curves     []workload.Curve  `json:"curves,omitempty"`
 }
 
 func newWorkloads(*options) *cobra.Command {
@@ -93,7 +94,7 @@ func newWorkloads(*options) *cobra.Command {
 		entries := []workloadEntry{}
 		for _, w := range builtin.All() {
 			entries = append(entries, workloadEntry{w.Name, w.Title, append([]string{}, w.ArticleIDs...), w.Runs(), commands(w),
-				w.Source, w.StandIn, w.SizeUnit, w.Params, w.Metrics})
+				w.Source, w.StandIn, w.SizeUnit, w.Params, w.Metrics, w.Curves})
 		}
 		if *asJSON {
 			return view.PrintJSON(cmd.OutOrStdout(), entries)
@@ -121,6 +122,10 @@ func newWorkloads(*options) *cobra.Command {
 			}
 			for _, m := range e.Metrics {
 				fmt.Fprintf(cmd.OutOrStdout(), "  %s (%s, %s is better): %s\n", m.Name, m.Unit, m.Better, m.About)
+			}
+			for _, c := range e.Curves {
+				fmt.Fprintf(cmd.OutOrStdout(), "  curve %s by %s, %.10g to %.10g %s (%s, %s is better): %s\n", c.Name, c.Parameter,
+					c.At[0], c.At[len(c.At)-1], c.In, c.Unit, c.Better, c.About)
 			}
 		}
 		return nil

@@ -154,6 +154,9 @@ func Analyze(in dataset.Set) (*Result, error) {
 	}
 	r.Latencies = a.latencyResults()
 	r.Packets = a.packets()
+	if r.LatencyCurves, err = a.latencyCurves(); err != nil {
+		return nil, err
+	}
 	if r.Curves, err = a.curves(); err != nil {
 		return nil, err
 	}

@@ -305,8 +305,8 @@ func (a *analysis) latencyResults() (out []Latency) {
 // curvePoints is how many points a curve has at most, evenly spread by the logarithm of the odds.
 const curvePoints = 80
 
-// curves describes the single latencies of all arms.
-func (a *analysis) curves() (out []LatencyCurve, err error) {
+// latencyCurves describes the single latencies of all arms.
+func (a *analysis) latencyCurves() (out []LatencyCurve, err error) {
 	for mi, m := range a.in.Metrics[:a.cpuTime] {
 		for ai, arm := range a.in.Arms {
 			s := a.singles[metricOf{mi, ai}]

@@ -95,7 +95,7 @@ func TestPlantedDelay(t *testing.T) {
 			t.Errorf("p%v of the control: %+v", 100*q, l)
 		}
 	}
-	for _, c := range r.Curves {
+	for _, c := range r.LatencyCurves {
 		if c.Count != 32_000 || len(c.Points) != curvePoints || c.Scenario != "" || !slices.IsSortedFunc(c.Points,
 			func(a, b LatencyPoint) int { return int(math.Copysign(1, a.Seconds-b.Seconds)) }) {
 			t.Errorf("curve of %s: %d latencies, %d points", c.Arm, c.Count, len(c.Points))

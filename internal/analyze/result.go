@@ -24,9 +24,11 @@ type Result struct {
 	Tails     []Tail     `json:"tails"`
 	Positions []Position `json:"positions"`
 	Thaws     []Thaw     `json:"thaws"`
-	// Latencies compares percentiles of single latencies, and Curves has all of them.
-	Latencies []Latency      `json:"latencies,omitempty"`
-	Curves    []LatencyCurve `json:"latency_curves,omitempty"`
+	// Latencies compares percentiles of single latencies, and LatencyCurves has all of them.
+	Latencies     []Latency      `json:"latencies,omitempty"`
+	LatencyCurves []LatencyCurve `json:"latency_curves,omitempty"`
+	// Curves has every arm but controls and mixes of flavors, in the order of workloads, then arms.
+	Curves []Curve `json:"curves,omitempty"`
 	// Packets has every arm of workloads that count packets, including baselines and
 	// controls.
 	Packets  []Packets   `json:"packets,omitempty"`

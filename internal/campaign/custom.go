@@ -168,8 +168,8 @@ var metricKeys = []strict.Key[Metric]{
 		strict.OneOf("first", "last"), func(m *Metric) *string { return &m.Which }),
 	strict.FieldOr("scale", "Factor that converts the figure to the unit: 0.001 for milliseconds in a metric with unit s.",
 		factorKind, func(m *Metric) *float64 { return &m.Scale }, 1),
-	strict.Field("over", "Parameter over which the metric is a curve: each trial measures it at several values. regex has two "+
-		"groups then, the value of the parameter and the figure.",
+	strict.Field("over", "Parameter over which the metric is a curve: each trial measures it at several values. regex "+
+		"has two groups then, the value of the parameter and the figure.",
 		overKind, func(m *Metric) *Over { return &m.Over }),
 }
 
@@ -313,8 +313,8 @@ func (r *checker) checkMetric(path string, m Metric, before []Metric) {
 	}
 	if m.Over.Name != "" {
 		if m.Regex == "" || regexp.MustCompile(m.Regex).NumSubexp() != 2 {
-			r.Fail(path+".over", "metric %q is a curve, so it needs a regex with two groups: the value of %s, and the figure", m.Name,
-				m.Over.Name)
+			r.Fail(path+".over", "metric %q is a curve, so it needs a regex with two groups: the value of %s, and the figure",
+				m.Name, m.Over.Name)
 		}
 	} else if m.Regex != "" {
 		if n := regexp.MustCompile(m.Regex).NumSubexp(); n != 1 {

@@ -84,8 +84,8 @@ func ParseSeries(text string) Series {
 	return Series{workload, params}
 }
 
-// Point is the name of a metric that is one point of a curve: a quantity that each trial measures at several values of a
-// parameter, such as a rate by the length of messages.
+// Point is the name of a metric that is one point of a curve: a quantity that each trial measures at several values of
+// a parameter, such as a rate by the length of messages.
 type Point struct {
 	Curve     string  // the quantity: "rate"
 	Parameter string  // what varies: "length"

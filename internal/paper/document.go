@@ -28,8 +28,24 @@ func (a *Article) View(runs *Results) *view.Section {
 		differences(runs),
 		section("figures", "The figures", "Costs are positive if the system is worse.", figureTables(tables, why)...),
 		extras(runs, why),
+		diagrams(runs),
 	)
 	return s
+}
+
+// diagrams are what the runs measured, drawn as articles do: curves over a parameter, and a bar for each system.
+func diagrams(runs *Results) *view.Section {
+	if runs == nil {
+		return nil
+	}
+	bars := &view.Section{Fold: "What each system did, as bars", Beside: true}
+	var curves []view.Part
+	for i, res := range runs.analyses {
+		c, b := report.Diagrams(res, fmt.Sprintf("r%d", i))
+		curves = append(curves, c...)
+		bars.Add(b...)
+	}
+	return section("diagrams", "Diagrams", "What was measured here, drawn as articles do.", append(curves, bars)...)
 }
 
 // View says which article it is, and how the repetition differs from it.

@@ -18,6 +18,7 @@ import (
 type Results struct {
 	Repetition *Repetition
 	Paths      []string // of the runs
+	analyses   []*analyze.Result
 	values     map[Key]Stats
 	stages     map[string]bool  // those that have a run
 	ended      map[string]error // why a stage ended early
@@ -47,7 +48,7 @@ func (p *Results) Add(path string, c *campaign.Campaign, in dataset.Set, res *an
 	if p.stages[stage] {
 		return fault.Campaignf("%s is a second run of %s", path, c.Name)
 	}
-	p.Paths, p.stages[stage] = append(p.Paths, path), true
+	p.Paths, p.analyses, p.stages[stage] = append(p.Paths, path), append(p.analyses, res), true
 	p.take(stage, in, res)
 	return nil
 }

@@ -84,6 +84,9 @@ func Benchfmt(w io.Writer, r *store.Run) error {
 func benchMetrics(all []store.Metric) (out []store.Metric) {
 	for _, m := range all {
 		measured := func(o store.Metric) bool { return o.Workload == m.Workload && o.Name == analyze.CPUTime }
+		if _, point := model.ParsePoint(m.Name); point && !m.Probe { // benchstat has no curves
+			continue
+		}
 		if m.Probe && (m.Name != model.ProbeGuestGroupCPU || slices.ContainsFunc(all, measured)) {
 			continue
 		}

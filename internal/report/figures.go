@@ -5,6 +5,7 @@ import (
 
 	"github.com/tare-bench/tare/internal/analyze"
 	"github.com/tare-bench/tare/internal/claim"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
 )
 
@@ -80,6 +81,9 @@ func figures(r *store.Run, res *analyze.Result) ([]figureRow, error) {
 	}
 	for _, t := range res.Latencies {
 		l.latency(of(t.Workload, t.Metric, t.Arm), t)
+	}
+	for _, c := range res.Curves {
+		l.curve(of(c.Workload, c.Name, c.Arm), c)
 	}
 	for _, p := range res.Packets {
 		row := of(p.Workload, "packets", p.Arm)
@@ -244,6 +248,31 @@ func (l *figureList) fill(row figureRow, f analyze.Fill) {
 	l.known(row, "fill-own-memory", f.Own.Max, nil)
 	row.Against = f.Baseline
 	l.percentile(row, "fill-fits-ratio", f.Ratio)
+}
+
+// curve adds the points of a curve that trials measure, and from where on any curve agrees with its baseline's. The
+// points of other curves are metrics of workloads.
+func (l *figureList) curve(row figureRow, c analyze.Curve) {
+	row.Scenario = c.Scenario
+	name := row.Metric
+	for _, p := range c.Points {
+		if !c.Within {
+			break
+		}
+		row.Metric = model.Point{Curve: name, Parameter: c.Parameter, At: p.At, Unit: c.In}.String()
+		row.Against, row.Text = "", ""
+		l.known(row, "point", p.Value, claim.Between(p.Value, p.Low, p.High).Interval)
+		if p.Cost != nil {
+			row.Against, row.Text = c.Baseline, string(p.Cost.Verdict)
+			l.known(row, "point-cost", p.Cost.Ratio, p.Cost.Interval)
+		}
+	}
+	if a := c.Agreement; a != nil {
+		row.Metric, row.Against, row.Text = name, c.Baseline, c.Parameter
+		l.known(row, "agrees-from", a.From, nil)
+		l.known(row, "agrees-after", a.After, nil)
+		l.known(row, "agrees-latest", a.Latest, nil)
+	}
 }
 
 // latency adds a percentile of single latencies, and its comparison.

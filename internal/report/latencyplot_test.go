@@ -25,7 +25,7 @@ func TestLatencyView(t *testing.T) {
 		for _, share := range []float64{0.01, 0.5, 0.9, 0.99} {
 			c.Points = append(c.Points, analyze.LatencyPoint{Share: share, Seconds: 1e-4 / (1 - share)})
 		}
-		res.Curves = append(res.Curves, c)
+		res.LatencyCurves = append(res.LatencyCurves, c)
 		baseline, family := "native", analyze.FamilyTails
 		if shared {
 			baseline, family = strings.TrimSuffix(arm, "@noisy"), analyze.FamilyIsolation

@@ -68,6 +68,39 @@ func (c *costs) plot(id, where string) *view.Plot {
 	}
 }
 
+// bars draws what each arm did in the mean, and where its trials lie; nil without a value.
+func (c *costs) bars(id string) *view.Plot {
+	b := &view.Bars{Label: c.metric, Say: c.scale.With}
+	for _, r := range c.rows {
+		if r.series == nil || r.comparison != nil && r.comparison.Control {
+			continue
+		}
+		bar := view.Bar{Name: r.name, Value: r.series.Mean, Low: r.series.P5, High: r.series.P95,
+			Words: c.scale.With(r.series.Mean), Off: r.arm.Emulated}
+		if r.series.Wide || r.arm.Emulated {
+			bar.Class = view.Open
+		}
+		b.Rows = append(b.Rows, bar)
+	}
+	if len(b.Rows) < 2 {
+		return nil
+	}
+	var values []float64
+	for _, r := range b.Rows {
+		if !r.Off {
+			values = append(values, r.Value, r.High)
+		}
+	}
+	if values != nil {
+		b.Ticks = linearTicks(c.all[0].Unit, slices.Max(values))
+	}
+	return &view.Plot{ID: id, Title: fmt.Sprintf("%s of %s", c.metric, c.workload), Drawing: b,
+		Desc: fmt.Sprintf("A bar for each system: the mean of %s over all trials, %s is better. The table below has the "+
+			"same figures.", c.metric, c.all[0].Better),
+		Caption: fmt.Sprintf("Mean of %s over all trials, %s is better; the line spans 5 … 95 %% of them. Grey: emulated, "+
+			"or values so widely spread that the mean says little", c.metric, c.all[0].Better)}
+}
+
 // mostCosts is how many systems, over all workloads, the picture of all costs has.
 const mostCosts = 80
 
@@ -178,7 +211,7 @@ func latencyPlot(res *analyze.Result, id, workload string, alone bool) *view.Plo
 		Y: view.Axis{Label: "latency", Room: 0.1, Say: func(v float64) string { return InUnit("s", v, 3) }},
 	}
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, curve := range res.Curves {
+	for _, curve := range res.LatencyCurves {
 		if curve.Workload != workload || curve.Control || (curve.Scenario == FirstScenario(res)) != alone {
 			continue
 		}
@@ -196,7 +229,7 @@ func latencyPlot(res *analyze.Result, id, workload string, alone bool) *view.Plo
 	if c.Lines == nil {
 		return nil
 	}
-	c.Y.Ticks = roundSeconds(low, high)
+	c.Y.Ticks = roundTicks("s", low, high)
 	p := &view.Plot{ID: id, Title: "Single latencies of " + workload, Drawing: c,
 		Desc: "A line for each system: the time that a share of its single latencies does not exceed. The table below has " +
 			"percentiles.",
@@ -206,21 +239,6 @@ func latencyPlot(res *analyze.Result, id, workload string, alone bool) *view.Plo
 		p.Fold, p.Caption = p.Title, "Each line has the latencies of all guests that run the workload"
 	}
 	return p
-}
-
-// roundSeconds returns a few round times between two.
-func roundSeconds(low, high float64) (all []view.Tick) {
-	steps := []float64{1, 2, 5}
-	if high > 1000*low {
-		steps = steps[:1]
-	}
-	for decade := math.Floor(math.Log10(low)) - 1; decade <= math.Log10(high)+1 && len(all) < 20; decade++ {
-		for _, step := range steps {
-			v := step * math.Pow(10, decade)
-			all = append(all, view.Tick{Value: v, Label: InUnit("s", v, 1)})
-		}
-	}
-	return all
 }
 
 // stripsPlot draws every trial of one workload in the order of the run; nil if the context has none.

@@ -31,14 +31,14 @@ func Workload(res *analyze.Result, ctx Context, workload string) *view.Section {
 	beside := costsOf(res, workload, primary, func(baseline string) bool { return baseline != res.Baseline })
 	charts := &view.Section{Beside: true}
 	if alone != nil {
-		charts.Add(alone.plot(s.ID+"-i", ""))
+		charts.Add(alone.plot(s.ID+"-i", ""), alone.bars(s.ID+"-b"))
 	}
 	charts.Add(stripsPlot(ctx, alone, s.ID+"-d", workload, primary, true))
 	s.Add(charts)
 	if alone != nil {
 		s.Add(alone.table(""), alone.tails(""), alone.distribution(""))
 	}
-	s.Add(starts(res, workload), fills(res, workload))
+	s.Add(curvesWithin(res, s.ID, workload), starts(res, workload), fills(res, workload))
 	with := &view.Section{Fold: "What systems cost beside other guests", Detail: alone != nil}
 	if beside != nil {
 		with.Add(

@@ -87,3 +87,18 @@ func EquivalenceP(ln Interval, delta float64) (float64, error) {
 	limit := math.Log1p(delta)
 	return max(t.CDF(-(ln.Estimate+limit)/ln.StdErr), t.CDF((ln.Estimate-limit)/ln.StdErr)), nil
 }
+
+// BeyondP is the p-value of "the ln ratio lies within ±ln(1+delta)": of an estimate so far from 0 or farther if the
+// true value is at an end of that range, which is the least favourable. A degenerate interval has no known standard
+// error, so its p-value is 1.
+func BeyondP(ln Interval, delta float64) (float64, error) {
+	if !(delta > 0) {
+		return 0, fmt.Errorf("%w: delta %v", ErrDomain, delta)
+	}
+	if !(ln.StdErr > 0) {
+		return 1, nil
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: ln.DF}
+	limit, far := math.Log1p(delta), math.Abs(ln.Estimate)
+	return min(1, t.CDF((limit-far)/ln.StdErr)+t.CDF((-limit-far)/ln.StdErr)), nil
+}

@@ -84,3 +84,28 @@ func TestEquivalenceP(t *testing.T) {
 		t.Errorf("delta 0: %v", err)
 	}
 }
+
+func TestBeyondP(t *testing.T) {
+	limit := math.Log1p(0.05)
+	// R: pt((log(1.05)-0.1)/0.02, 9) + pt((-log(1.05)-0.1)/0.02, 9)
+	p, err := BeyondP(Interval{Estimate: 0.1, StdErr: 0.02, DF: 9}, 0.05)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "beyond 5 %", p, 0.015350866386380224, 1e-6)
+	for _, c := range []struct {
+		estimate float64
+		below    bool
+	}{{0, false}, {limit, false}, {-limit, false}, {0.09, true}, {-0.09, true}} {
+		p, err := BeyondP(Interval{Estimate: c.estimate, StdErr: 0.01, DF: 9}, 0.05)
+		if err != nil || (p < 0.05) != c.below || p < 0 || p > 1 {
+			t.Errorf("estimate %v: p = %v, %v", c.estimate, p, err)
+		}
+	}
+	if p, _ := BeyondP(Interval{Estimate: 1}, 0.05); p != 1 {
+		t.Errorf("without a standard error: %v", p)
+	}
+	if _, err := BeyondP(Interval{}, 0); !errors.Is(err, ErrDomain) {
+		t.Errorf("delta 0: %v", err)
+	}
+}

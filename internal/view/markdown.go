@@ -75,6 +75,11 @@ func (m *markdown) part(p Part, level int) {
 			m.WriteString("- " + name + escape(strings.Join(item.Sentences, ". ")) + "\n")
 		}
 	case *Plot:
+		if c, ok := p.Drawing.(*Curves); ok && c.Short {
+			short := c.short()
+			short.Name = p.Title
+			m.table(short, level)
+		}
 		m.folded(p.Title, func() {
 			table := p.table()
 			table.Title = ""

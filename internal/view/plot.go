@@ -15,7 +15,7 @@ type Plot struct {
 	Drawing Drawing `json:"drawing"`
 }
 
-// Drawing is what a plot draws: *Forest, *Curves, *Strips or *Shares.
+// Drawing is what a plot draws: *Forest, *Bars, *Curves, *Strips or *Shares.
 type Drawing interface {
 	// svg draws it below y = 0, and returns its height.
 	svg(s *svg) float64

@@ -84,6 +84,10 @@ func (t *terminal) part(p Part, in *Section) {
 	case *Plot:
 		if t.Plots {
 			t.table(p.table(), &Section{})
+		} else if c, ok := p.Drawing.(*Curves); ok && c.Short {
+			short := c.short()
+			short.Title = p.Title
+			t.table(short, &Section{})
 		}
 	case *Alerts:
 		t.legend()

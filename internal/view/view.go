@@ -4,7 +4,7 @@
 //
 //	Section ── Table ── Column, Row ── Cell ── Figure (number, interval), Class (colour), Mark (sign)
 //	        ├─ List, Facts, Note, Warning, Alerts
-//	        ├─ Plot (Forest, Curves, Strips, Shares)
+//	        ├─ Plot (Forest, Bars, Curves, Strips, Shares)
 //	        └─ Section
 //
 // Texts may contain anything, as they come from guests and files: the renderers make them harmless.

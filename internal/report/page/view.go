@@ -33,7 +33,8 @@ type pageView struct {
 	Delta                 string
 	Isolated, Attacked    *view.List
 	Matrix                *view.Table
-	Overview, Beside      *view.Table // of what the arms cost alone, and beside other guests
+	Overview, Beside      *view.Table   // of what the arms cost alone, and beside other guests
+	Curves                *view.Section // over parameters that make several workloads
 	Workloads             []workloadView
 	Memory                *view.Section
 	Findings              *view.Alerts
@@ -76,6 +77,7 @@ func newView(r *store.Run, res *analyze.Result, ctx report.Context, d *data, o O
 	v.status(res, ctx, d)
 	titles := titlesOf(o.Titles, c.Workloads)
 	v.Overview, v.Beside = report.Overview(res, titles, false), report.Overview(res, titles, true)
+	v.Curves = report.SweptCurves(res)
 	v.Workloads = workloads(res, ctx, d, titles)
 	v.Memory = report.Memory(res, ctx.Merging)
 	v.Findings, v.Effects = report.Alerts(res, ""), effects(res)

@@ -3,6 +3,7 @@ package reporttest
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
@@ -218,6 +219,9 @@ func Cases() *analyze.Result {
 	attack(model.Attack{Arm: "runc", System: "runc", On: model.AttackDisk, Limit: 1 << 30, Took: 100 << 20, Alone: 0.05,
 		Beside: 0.05})
 
+	res.Curves = append(curves("dd-write", "rate", "block", "B", true, 4096),
+		curves("hackbench-pipe", "time", "groups", "", false, 1)...)
+
 	finding := func(severity analyze.Severity, id, workload, arm, text string) {
 		res.Findings = append(res.Findings, analyze.Finding{ID: id, Severity: severity, Workload: workload, Arm: arm,
 			Text: text, Remedy: analyze.KindOf(id).Remedy})
@@ -289,4 +293,38 @@ func matrix() (cells []analyze.IsolationCell) {
 		c.Emulated, c.Lost, c.Missing, c.Unfinished = true, 48, []string{"dd-write"}, []string{"dd-write"}
 	})
 	return cells
+}
+
+// curves are those of native and of lxc, from a first value of the parameter on: lxc costs half at it, and a quarter as
+// much at each next one.
+func curves(workload, name, parameter, in string, within bool, first float64) []analyze.Curve {
+	native := analyze.Curve{Workload: workload, Name: name, Unit: "B/s", Better: "higher", Primary: true,
+		Parameter: parameter, In: in, Within: within, Arm: "native", Scenario: "solo"}
+	if name == "time" {
+		native.Unit, native.Better = "s", "lower"
+	}
+	lxc := native
+	lxc.Arm, lxc.Baseline = "lxc", "native"
+	lxc.Agreement = &claim.Agreement{Within: 0.05, From: 16 * first, After: 4 * first, Latest: 16 * first}
+	at, cost := first, 0.5
+	for i := range 5 {
+		v := 1e6 * math.Pow(3.7, float64(i))
+		if name == "time" {
+			v = 0.2 + 0.03*float64(i)
+		}
+		by := 1 + cost
+		if native.Better == "higher" {
+			by = 1 / by
+		}
+		native.Points = append(native.Points, analyze.CurvePoint{At: at, N: 24, Value: v, Low: 0.98 * v, High: 1.03 * v})
+		p := analyze.CurvePoint{At: at, N: 24, Value: v * by, Low: 0.97 * v * by, High: 1.04 * v * by,
+			Cost: &analyze.PointCost{Estimate: claim.Between(1+cost, 0.985+cost, 1.015+cost), Verdict: analyze.NotResolved,
+				Test: claim.Untested(), Units: 8, Scope: analyze.ScopeGuests}}
+		if cost > 0.02 {
+			p.Cost.Verdict = analyze.Costs
+		}
+		lxc.Points = append(lxc.Points, p)
+		at, cost = 4*at, cost/4
+	}
+	return []analyze.Curve{native, lxc}
 }

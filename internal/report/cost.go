@@ -131,6 +131,7 @@ var costColumns = []struct {
 		}
 		return view.Text(r.scale.Figure(r.series.Min) + " … " + r.scale.Figure(r.series.Max))
 	}},
+	{view.Column{Head: "min, max against baseline", Detail: true, Drop: 1}, func(r costRow) view.Cell { return r.extremes() }},
 	{view.Column{Head: "result", Words: true}, func(r costRow) view.Cell {
 		switch c := r.comparison; {
 		case c == nil:
@@ -198,6 +199,24 @@ var costColumns = []struct {
 		g := r.arm.Probe(model.ProbeGuestCPU)
 		return view.Number(Digits(g.Mean, 3)+" s", g.Mean, g.Unit)
 	}},
+}
+
+// extremes are the best and the worst values against those of the baseline, as costs: published tables often have them.
+func (r costRow) extremes() view.Cell {
+	if r.comparison == nil || r.comparison.Control || r.series == nil {
+		return view.Cell{}
+	}
+	base := r.res.Arm(r.baseline, r.arm.Workload).Metric(r.metric)
+	if base == nil || base.Min <= 0 || r.series.Min <= 0 {
+		return view.Cell{}
+	}
+	against := func(v, base float64) string {
+		if r.comparison.Better == "higher" {
+			v, base = base, v
+		}
+		return Cost(v / base)
+	}
+	return view.Text(against(r.series.Min, base.Min) + ", " + against(r.series.Max, base.Max))
 }
 
 // measured is the mean of what tare measures of the arm from outside.

@@ -131,7 +131,7 @@ var costColumns = []struct {
 		}
 		return view.Text(r.scale.Figure(r.series.Min) + " … " + r.scale.Figure(r.series.Max))
 	}},
-	{view.Column{Head: "min, max against baseline", Detail: true, Drop: 1}, func(r costRow) view.Cell { return r.extremes() }},
+	{view.Column{Head: "min, max against baseline", Detail: true, Drop: 1}, costRow.extremes},
 	{view.Column{Head: "result", Words: true}, func(r costRow) view.Cell {
 		switch c := r.comparison; {
 		case c == nil:

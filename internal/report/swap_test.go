@@ -25,7 +25,8 @@ func TestSwap(t *testing.T) {
 				"trials, by the kernels of guests in none of 12 trials"},
 		{&analyze.Swapping{Host: use(30, 0, 0), Guests: use(12, 3, 5<<20), Held: use(30, 1, 4096)}, disks[:1],
 			"the host has 8.00 GiB on /dev/sda2; used: by the kernels of guests in 3 of 12 trials, at most 5.00 MiB, by the " +
-				"host in none of 30 trials, memory of guests was in the host's swap at the end of 1 of 30 trials, at most 4.00 KiB"},
+				"host in none of 30 trials, memory of guests was in the host's swap at the end of 1 of 30 trials, at most " +
+				"4.00 KiB"},
 		{&analyze.Swapping{Held: use(30, 1, 4096)}, nil, "the host has none; used: memory of guests was in the host's " +
 			"swap at the end of 1 of 30 trials, at most 4.00 KiB"},
 	} {

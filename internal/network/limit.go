@@ -61,7 +61,7 @@ func (p *Port) limit(limit model.NetCap) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", names.outer, err)
 	}
-	if err := links.LinkSetMaster(outer, p.bridge.link); err != nil {
+	if err := links.LinkSetMaster(outer, p.lan.link); err != nil {
 		return fmt.Errorf("%s: %w", names.outer, err)
 	}
 	if limit.Rate > 0 {

@@ -3,14 +3,18 @@
 //
 // The bridge is in an unnamed network namespace of its own. It is invisible on the host and cannot
 // collide with anything there. It disappears when the last process in it has ended and tare has
-// closed it or ended, for whatever reason. With NAT, what guests take for the world outside is
-// another such namespace. No guest can send a packet to the host's own network.
+// closed it or ended, for whatever reason. Guests with NAT are on a second bridge, behind the first:
+// the namespace is the router between them. With an uplink, an interface of the host is on the first
+// bridge, and leads to other machines. No guest can send a packet to the host's own network.
 //
-//	guest ── eth0 ═ veth or tap ── bridge ──(NAT)── uplink ═ veth ── eth0
-//	         └ own namespace ┘     └──── the run's namespace ────┘   └ outside ┘
+//	guest ── eth0 ═ veth or tap ── tare0 ── uplink ── other machines
+//	                                 │
+//	guest ── eth0 ═ veth or tap ── nat0
+//	└ own namespace ┘              └ the run's ┘
 package network
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -27,6 +31,7 @@ import (
 
 const (
 	bridgeName = "tare0"
+	insideName = "nat0" // the bridge of guests with NAT
 	// GuestInterface is the name of a port's interface in a guest's namespace.
 	GuestInterface = "eth0"
 )
@@ -40,13 +45,30 @@ var (
 
 // Bridge is the network of one run. It is created with its first port.
 type Bridge struct {
-	mu      sync.Mutex
-	space   *space       // nil before the first port and after Close
-	link    netlink.Link // the bridge itself
-	net     netip.Prefix // of the guests; the bridge has the first address
-	taken   map[int]bool // addresses in use by ports, by their last byte
-	outside *space       // beyond the uplink; nil without NAT
-	host    netip.Addr   // the host's, outside; invalid without NAT
+	mu     sync.Mutex
+	space  *space       // nil before the first port and after Close
+	wire   lan          // of bridged guests, and what guests with NAT take for the world outside
+	inside lan          // of guests with NAT; without a link while there are none
+	uplink Uplink       // zero: the wire leads nowhere
+	taken  map[int]bool // numbers of ports, which have addresses on both bridges, from 2
+}
+
+// lan is a bridge and the addresses on it.
+type lan struct {
+	link netlink.Link
+	host netip.Prefix // of this end; guests have the addresses that follow
+}
+
+// at returns the n-th address, of which the first is this end's; invalid if the network has no more.
+func (l lan) at(n int) netip.Prefix {
+	first := l.host.Addr().As4()
+	var a [4]byte
+	binary.BigEndian.PutUint32(a[:], binary.BigEndian.Uint32(first[:])+uint32(n-1))
+	p := netip.PrefixFrom(netip.AddrFrom4(a), l.host.Bits())
+	if next := p.Addr().Next(); !l.host.Masked().Contains(next) { // p is beyond the network, or broadcasts to it
+		return netip.Prefix{}
+	}
+	return p
 }
 
 // NewBridge returns the bridge of a run. It creates nothing yet. The caller closes the bridge when
@@ -60,8 +82,8 @@ type Port struct {
 	Address netip.Prefix
 	// Gateway is the gateway of the guest's default route; invalid: the guest has none.
 	Gateway netip.Addr
-	// Host is the address at which the guest reaches the host: the bridge's own address, with NAT
-	// that of the outer end of the uplink, or UserHost. See Bridge.OnHost.
+	// Host is the address at which the guest reaches the host: the bridge's own address, or UserHost. See
+	// Bridge.OnHost.
 	Host netip.Addr
 	// MAC is the hardware address for the guest's interface, for VMMs that set one.
 	MAC net.HardwareAddr
@@ -74,10 +96,12 @@ type Port struct {
 	VMMNamespace string
 
 	bridge  *Bridge // nil: not on a bridge
+	lan     lan     // of the bridge, that the port is on
 	space   *space  // the guest's, if it has one
 	number  int
-	plugged string // the interface given to Plug
-	policed bool   // the bridge's namespace has rules for the port
+	plugged string       // the interface given to Plug
+	policed bool         // the bridge's namespace has rules for the port
+	outer   netip.Prefix // the address that Forward returned
 	once    sync.Once
 	err     error
 }
@@ -92,7 +116,7 @@ func (b *Bridge) NamespacePort(mode string) (*Port, error) {
 		}
 		p.Namespace = p.space.path()
 		veth := &netlink.Veth{
-			LinkAttrs: netlink.LinkAttrs{Name: p.hostEnd(), MasterIndex: b.link.Attrs().Index},
+			LinkAttrs: netlink.LinkAttrs{Name: p.hostEnd(), MasterIndex: p.lan.link.Attrs().Index},
 			PeerName:  GuestInterface, PeerNamespace: netlink.NsFd(p.space.fd()),
 		}
 		if err := b.space.links.LinkAdd(veth); err != nil {
@@ -139,7 +163,7 @@ func (b *Bridge) TapPort(mode string, owner uint32, queues int) (*Port, error) {
 		if err := b.space.do(func() error { return b.space.links.LinkAdd(tap) }); err != nil {
 			return fmt.Errorf("a tap device: %w", err)
 		}
-		if err := b.space.links.LinkSetMaster(tap, b.link); err != nil {
+		if err := b.space.links.LinkSetMaster(tap, p.lan.link); err != nil {
 			return err
 		}
 		p.Tap, p.VMMNamespace = p.hostEnd(), b.space.path()
@@ -188,7 +212,7 @@ func (p *Port) plug(name string) error {
 	if link, err = b.space.links.LinkByName(name); err != nil { // its index may differ there
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := b.space.links.LinkSetMaster(link, b.link); err != nil {
+	if err := b.space.links.LinkSetMaster(link, p.lan.link); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return b.space.links.LinkSetUp(link)
@@ -203,14 +227,16 @@ func (b *Bridge) port(mode string, plug func(*Port) error) (*Port, error) {
 	if err := b.ensure(mode); err != nil {
 		return nil, wrap(err)
 	}
-	p := &Port{bridge: b, number: b.free()}
-	if p.number == 0 {
-		return nil, fault.Hostf("network: no address of %s is left for another guest", b.net)
-	}
-	p.Address = netip.PrefixFrom(address(b.net, p.number), b.net.Bits())
-	p.Host = address(b.net, 1)
+	p := &Port{bridge: b, lan: b.wire}
 	if mode == model.NetworkNAT {
-		p.Gateway, p.Host = p.Host, b.host
+		p.lan = b.inside
+	}
+	if p.number = b.free(p.lan); p.number == 0 {
+		return nil, fault.Hostf("network: no address of %s is left for another guest", p.lan.host.Masked())
+	}
+	p.Address, p.Host = p.lan.at(p.number), b.wire.host.Addr()
+	if mode == model.NetworkNAT {
+		p.Gateway = p.lan.host.Addr()
 	}
 	a := p.Address.Addr().As4()
 	p.MAC = net.HardwareAddr{0x52, 0x54, a[0], a[1], a[2], a[3]} // locally administered
@@ -222,21 +248,17 @@ func (b *Bridge) port(mode string, plug func(*Port) error) (*Port, error) {
 	return p, nil
 }
 
-// free returns the last byte of an unused address, 0 when there is none.
-func (b *Bridge) free() int {
-	for n := 2; n < 255; n++ {
+// maxPorts is how many ports a bridge can have.
+const maxPorts = 253
+
+// free returns the number of an unused address of a bridge, 0 when there is none.
+func (b *Bridge) free(on lan) int {
+	for n := 2; n < maxPorts+2 && on.at(n).IsValid(); n++ {
 		if !b.taken[n] {
 			return n
 		}
 	}
 	return 0
-}
-
-// address returns the n-th address of a prefix of 24 bits.
-func address(p netip.Prefix, n int) netip.Addr {
-	a := p.Masked().Addr().As4()
-	a[3] = byte(n)
-	return netip.AddrFrom4(a)
 }
 
 // ensure creates the bridge, and what the mode needs in addition, unless it exists.
@@ -252,43 +274,52 @@ func (b *Bridge) ensure(mode string) error {
 			return err
 		}
 	}
-	if mode == model.NetworkNAT && !b.host.IsValid() {
-		return b.addUplink()
+	if mode == model.NetworkNAT && b.inside.link == nil {
+		return b.route()
 	}
 	return nil
 }
 
 func (b *Bridge) make() (err error) {
-	if b.net, err = freePrefix(); err != nil {
-		return err
+	host := b.uplink.Address
+	if !b.uplink.Given() {
+		free, err := freePrefix()
+		if err != nil {
+			return err
+		}
+		host = netip.PrefixFrom(free.Addr().Next(), free.Bits())
 	}
 	s, err := newSpace()
 	if err != nil {
 		return err
 	}
-	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName}}
-	if err = s.links.LinkAdd(bridge); err != nil {
-		err = fault.WithRemedy(fault.Hostf("network: a bridge: %w", err), "modprobe bridge")
-	} else {
-		err = s.configure(bridgeName, netip.PrefixFrom(address(b.net, 1), b.net.Bits()), netip.Addr{})
+	b.wire, err = s.bridge(bridgeName, host)
+	if err == nil && b.uplink.Given() {
+		err = b.plugUplink(s)
 	}
 	if err != nil {
 		return errors.Join(err, s.close())
 	}
-	b.space, b.link = s, bridge
+	b.space = s
 	return nil
 }
 
-// OnHost calls f in the network namespace in which guests of this mode reach the host: the
-// bridge's, or with NAT the one outside. Nothing there is reachable from the host's own network.
-// Sockets that f opens stay there, and so do processes that f starts directly; goroutines do not.
+// bridge makes a bridge in the namespace, with this end's address.
+func (s *space) bridge(name string, host netip.Prefix) (lan, error) {
+	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}
+	if err := s.links.LinkAdd(bridge); err != nil {
+		return lan{}, fault.WithRemedy(fault.Hostf("network: a bridge: %w", err), "modprobe bridge")
+	}
+	return lan{bridge, host}, s.configure(name, host, netip.Addr{})
+}
+
+// OnHost calls f in the network namespace in which guests of this mode reach the host: the run's. Nothing there is
+// reachable from the host's own network. Sockets that f opens stay there, and so do processes that f starts directly;
+// goroutines do not.
 func (b *Bridge) OnHost(mode string, f func() error) error {
 	b.mu.Lock()
 	err := b.ensure(mode)
 	s := b.space
-	if mode == model.NetworkNAT {
-		s = b.outside
-	}
 	b.mu.Unlock()
 	if err != nil {
 		return wrap(err)
@@ -309,7 +340,9 @@ func (b *Bridge) Interfaces() ([]string, error) {
 	}
 	var names []string
 	for _, l := range links {
-		if l.Attrs().MasterIndex == b.link.Attrs().Index {
+		on := l.Attrs().MasterIndex
+		wired := on == b.wire.link.Attrs().Index && l.Attrs().Name != b.uplink.Interface
+		if wired || b.inside.link != nil && on == b.inside.link.Attrs().Index {
 			names = append(names, l.Attrs().Name)
 		}
 	}
@@ -345,7 +378,7 @@ func (p *Port) close() error {
 				errs = append(errs, err)
 			}
 		}
-		errs = append(errs, p.unlimit())
+		errs = append(errs, p.unlimit(), p.unforward())
 		if p.plugged != "" {
 			errs = append(errs, p.awaitUnplugged())
 		}
@@ -382,11 +415,8 @@ func (b *Bridge) Close() error {
 	if b.space == nil {
 		return nil
 	}
-	err := b.space.close()
-	if b.outside != nil {
-		err = errors.Join(err, b.outside.close())
-	}
-	b.space, b.outside, b.link, b.host = nil, nil, nil, netip.Addr{}
+	err := errors.Join(b.unplugUplink(), b.space.close())
+	b.space, b.wire, b.inside = nil, lan{}, lan{}
 	return wrap(err)
 }
 

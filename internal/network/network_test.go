@@ -165,11 +165,67 @@ func TestNAT(t *testing.T) {
 	}
 	plain, p := namespacePort(t, b, model.NetworkBridged), namespacePort(t, b, model.NetworkNAT)
 	host := func(f func() error) error { return b.OnHost(model.NetworkNAT, f) }
-	from := exchange(t, host, p.Host, p.space.do)
-	if want := address(netip.PrefixFrom(b.host, 24), 2); from != want {
-		t.Errorf("it came from %v, not from the uplink %v", from, want)
+	exchange(t, host, p.Host, p.space.do)
+	if from := exchange(t, plain.space.do, plain.Address.Addr(), p.space.do); from != b.wire.host.Addr() {
+		t.Errorf("it came from %v, not from the router %v", from, b.wire.host)
 	}
-	exchange(t, plain.space.do, plain.Address.Addr(), p.space.do) // and it is on the same bridge
+	if at, err := plain.Forward(); err != nil || at != plain.Address.Addr() {
+		t.Errorf("a guest on the wire is at %v there, %v", at, err)
+	}
+	for range 2 {
+		at, err := p.Forward()
+		if err != nil || !b.wire.host.Contains(at) || at == p.Address.Addr() {
+			t.Fatalf("a guest with NAT is at %v, %v", at, err)
+		}
+		if from := forwarded(t, p, at, plain); from != plain.Address.Addr() {
+			t.Errorf("%v came as %v", plain.Address, from)
+		}
+	}
+	at := p.outer.Addr()
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	err := plain.space.do(func() error {
+		if c, err := net.DialTimeout("tcp4", netip.AddrPortFrom(at, 9).String(), 200*time.Millisecond); err == nil {
+			c.Close()
+			return fmt.Errorf("something answers at %v", at)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// forwarded has the client connect to an address at which a guest with NAT is reached, and returns the address that
+// the guest sees.
+func forwarded(t *testing.T, guest *Port, at netip.Addr, client *Port) netip.Addr {
+	t.Helper()
+	var l net.Listener
+	err := guest.space.do(func() (err error) {
+		l, err = net.Listen("tcp4", netip.AddrPortFrom(guest.Address.Addr(), 0).String())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := netip.MustParseAddrPort(l.Addr().String()).Port()
+	var c net.Conn
+	err = client.space.do(func() (err error) {
+		c, err = net.Dial("tcp4", netip.AddrPortFrom(at, port).String())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	came, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer came.Close()
+	return netip.MustParseAddrPort(came.RemoteAddr().String()).Addr()
 }
 
 // TestHostUnreachable: what listens on the host, on whatever address, cannot be reached from any network.
@@ -344,8 +400,5 @@ func TestChoose(t *testing.T) {
 		} else if err != nil || got.String() != want {
 			t.Errorf("%s: %v, %v, not %s", used, got, err, want)
 		}
-	}
-	if fmt.Sprint(address(netip.MustParsePrefix("10.1.2.0/24"), 7)) != "10.1.2.7" {
-		t.Error("address")
 	}
 }

@@ -23,7 +23,7 @@ func TestListingsInterrupted(t *testing.T) {
 	}
 	const many = 400 // more than the kernel lists at once
 	for n := range many {
-		if err := b.space.links.AddrAdd(b.link, address(n)); err != nil {
+		if err := b.space.links.AddrAdd(b.wire.link, address(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,10 +33,10 @@ func TestListingsInterrupted(t *testing.T) {
 	changes.Go(func() {
 		defer close(changed)
 		for range 300 {
-			if err := b.space.links.AddrAdd(b.link, address(many)); err != nil {
+			if err := b.space.links.AddrAdd(b.wire.link, address(many)); err != nil {
 				t.Error(err)
 			}
-			if err := b.space.links.AddrDel(b.link, address(many)); err != nil {
+			if err := b.space.links.AddrDel(b.wire.link, address(many)); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Millisecond)

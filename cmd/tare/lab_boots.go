@@ -22,6 +22,12 @@ func firstBoot(file string, text []byte) (string, error) {
 	if err != nil || len(c.Boots) == 0 {
 		return "", err
 	}
+	for _, b := range c.Boots {
+		if b.Name != b.Kind() {
+			return "", fault.WithRemedy(fault.Campaignf("the lab has the boots linux and xen only, and the campaign has %q",
+				b.Name), "measure it on a host of your own: tare run --reboot")
+		}
+	}
 	a, _ := c.Arm(c.Baseline)
 	return a.Boot, nil
 }

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,7 +11,9 @@ import (
 
 // Boot is a way to boot the host that the campaign needs.
 type Boot struct {
-	Name string // model.BootLinux or model.BootXen
+	Name string
+	// Of is what the host is then: model.BootLinux or model.BootXen; "": Name, which is one of them.
+	Of string
 	// Entry is its entry in GRUB's menu, in the form that grub-reboot takes; "": tare
 	// cannot boot into it by itself.
 	Entry string
@@ -20,7 +23,13 @@ type Boot struct {
 // level, and fewer of them give no interval.
 const minRounds = 4
 
+// Kind is what the host is in this boot: model.BootLinux or model.BootXen.
+func (b Boot) Kind() string { return cmp.Or(b.Of, b.Name) }
+
 var bootKeys = []strict.Key[Boot]{
+	strict.Field("of", "What the host is then, for a boot with a name of yours: linux or xen. Its kernel's parameters "+
+		"must contain tare.boot=NAME, by which tare knows it.",
+		strict.OneOf(model.BootLinux, model.BootXen), func(b *Boot) *string { return &b.Of }),
 	strict.Field("entry", "Entry of GRUB's menu that boots it, in the form that grub-reboot takes. Absent: boot the "+
 		"host by hand, then continue with tare resume.",
 		textKind, func(b *Boot) *string { return &b.Entry }),
@@ -37,9 +46,13 @@ func (r *checker) checkBoots(c *Campaign, known Known) {
 		return
 	}
 	for _, b := range c.Boots {
-		if b.Name != model.BootLinux && b.Name != model.BootXen {
+		switch own := b.Name != model.BootLinux && b.Name != model.BootXen; {
+		case own && b.Of == "":
 			r.FailWord("boots."+b.Name, b.Name, []string{model.BootLinux, model.BootXen},
-				"unknown boot %q; the boots are %s and %s", b.Name, model.BootLinux, model.BootXen)
+				"what is the host in boot %q? give it of: %s or of: %s", b.Name, model.BootLinux, model.BootXen)
+			return
+		case !own && b.Of != "" && b.Of != b.Name:
+			r.Fail("boots."+b.Name+".of", "boot %q is of %s; give a boot of %s another name", b.Name, b.Name, b.Of)
 			return
 		}
 	}
@@ -54,13 +67,23 @@ func (r *checker) checkBoots(c *Campaign, known Known) {
 		case len(c.Boots) == 0:
 			continue
 		case a.Boot == "":
-			a.Boot = model.BootLinux
-			if b := known.Systems[a.System].Boot; b != "" {
-				a.Boot = b
+			a.Boot = cmp.Or(known.Systems[a.System].Boot, model.BootLinux)
+			if b, ok := find(c.Boots, func(b Boot) bool { return b.Kind() == a.Boot }); ok {
+				a.Boot = b.Name
 			}
 		}
-		if _, ok := c.Boot(a.Boot); !ok {
-			r.Fail(at, "arm %q needs boot %q, which is not one of the campaign's boots", a.Name, a.Boot)
+		b, ok := c.Boot(a.Boot)
+		needs := known.Systems[a.System].Boot
+		switch {
+		case !ok:
+			names := make([]string, len(c.Boots))
+			for i, b := range c.Boots {
+				names[i] = b.Name
+			}
+			r.FailWord(r.at(at, "boot"), a.Boot, names, "arm %q needs boot %q, which is not one of the campaign's boots", a.Name,
+				a.Boot)
+		case needs != "" && b.Kind() != needs:
+			r.Fail(r.at(at, "boot"), "arm %q: %s needs a boot of %s, and %q is of %s", a.Name, a.System, needs, b.Name, b.Kind())
 		}
 		used[a.Boot] = true
 	}

@@ -35,6 +35,7 @@ type Campaign struct {
 	Workloads []Workload
 	Image     Image
 	Scenarios []Scenario
+	Uplink    Uplink // zero: no network leads out of the run
 	// Attacks are the limits (model.Attacks) that a guest of each arm attacks before the trials.
 	Attacks []string
 	// Boots are the ways in which the host is booted in turn; none: it is not

@@ -143,7 +143,7 @@ var flavorKeys = []strict.Key[model.Flavor]{
 			func(d string) []string { return []string{d} }),
 		func(f *model.Flavor) *[]string { return &f.Devices }),
 	strict.FieldOr("network", "Network of the guest. bridged: a bridge with the run's other guests and the host. nat: "+
-		"the same, with masquerading to the host's network. user: QEMU's user-mode stack. none: loopback only.",
+		"behind a router with masquerading on that bridge. user: QEMU's user-mode stack. none: loopback only.",
 		strict.OneOf(model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser),
 		func(f *model.Flavor) *string { return &f.Network }, model.NetworkNone),
 	strict.Field("io", "Caps of what a guest reads and writes on its data volume. A plain rate caps both. Absent: no cap.",
@@ -174,9 +174,9 @@ var armKeys = []strict.Key[Arm]{
 	strict.Field("options", "Options of the system by name; tare systems --json lists them.",
 		strict.Named("options", 50, settingKind, func(s *model.Setting) *string { return &s.Name }),
 		func(a *Arm) *[]model.Setting { return &a.Options }),
-	strict.Field("boot", "Boot of the host in which the arm runs, in a campaign with boots. Absent: xen for systems "+
-		"that need it, otherwise linux.",
-		strict.OneOf(model.BootLinux, model.BootXen), func(a *Arm) *string { return &a.Boot }),
+	strict.Field("boot", "Boot of the host in which the arm runs, in a campaign with boots. Absent: the first one of xen "+
+		"for systems that need it, otherwise the first one of linux.",
+		strict.Name, func(a *Arm) *string { return &a.Boot }),
 	strict.Field("if_usable", "If the system is not usable, leave the arm out with a note instead of refusing the "+
 		"campaign.",
 		boolKind, func(a *Arm) *bool { return &a.IfUsable }),
@@ -297,13 +297,16 @@ var campaignKeys = []strict.Key[Campaign]{
 	strict.FieldOr("scenarios", "Which guests run at the same time. Every arm runs every workload in each scenario.",
 		strict.List("scenarios", 50, scenarioKind), func(c *Campaign) *[]Scenario { return &c.Scenarios },
 		[]Scenario{{Name: model.Solo}}),
+	strict.Field("uplink", "Interface of the host over which guests reach other machines. Absent: no network leads out "+
+		"of the run.",
+		strict.Object("the uplink", uplinkKeys), func(c *Campaign) *Uplink { return &c.Uplink }),
 	strict.Field("attacks", "Limits that a guest of each arm attacks before the trials, with another guest beside it: "+
 		"memory, processes (a fork bomb), disk. tare reports whether they hold. Emulated arms are left out.",
 		strict.List("attacks", len(model.Attacks), strict.OneOf(model.Attacks...)),
 		func(c *Campaign) *[]string { return &c.Attacks }),
-	strict.Field("boots", "Ways to boot the host, linux and xen, if arms need different ones: in each round, every boot "+
-		"comes once, in random order, and lasts recreate_every blocks.",
-		strict.Named("boots", 2, strict.Object("a boot", bootKeys), func(b *Boot) *string { return &b.Name }),
+	strict.Field("boots", "Ways to boot the host, if arms need different ones: linux, xen, or names of yours. In each "+
+		"round, every boot comes once, in random order, and lasts recreate_every blocks.",
+		strict.Named("boots", 20, strict.Object("a boot", bootKeys), func(b *Boot) *string { return &b.Name }),
 		func(c *Campaign) *[]Boot { return &c.Boots }),
 	strict.FieldOr("trial_time", "Time that a trial of the baseline should take; sizes are calibrated to it.",
 		durationKind, func(c *Campaign) *time.Duration { return &c.TrialTime }, time.Second),
@@ -365,5 +368,10 @@ func Schema() []byte {
 	})), '\n')
 }
 
-// DurationKind is a duration in other files, as in campaigns.
-var DurationKind = durationKind
+// Kinds of values in other files that are as in campaigns: durations, sizes, truth, and the options of a system.
+var (
+	DurationKind = durationKind
+	SizeKind     = sizeKind
+	BoolKind     = boolKind
+	SettingsKind = strict.Named("options", 50, settingKind, func(s *model.Setting) *string { return &s.Name })
+)

@@ -39,6 +39,7 @@ type PlannedArm struct {
 	Target  string          `json:"-"`
 	Options []model.Setting `json:"-"`
 	Boot    string          `json:"-"` // of the host; "" in a campaign without boots
+	Away    End             `json:"-"` // the end of its pairs that is another machine
 	// MemoryLeft is how much memory the host must have available with these
 	// guests running and no others, in bytes; 0: no limit.
 	MemoryLeft Bytes `json:"-"`
@@ -114,7 +115,7 @@ func (c *Campaign) ReadPlanned(text []byte) ([]PlannedArm, error) {
 		}
 		for j := range arm.Guests {
 			g := &arm.Guests[j]
-			if g.Flavor, ok = c.Flavor(g.FlavorName); !ok {
+			if g.Flavor, ok = c.flavorOf(g.GuestID); !ok {
 				return nil, fmt.Errorf("arm %q: the campaign has no flavor %q", arm.Name, g.FlavorName)
 			}
 		}
@@ -125,6 +126,7 @@ func (c *Campaign) ReadPlanned(text []byte) ([]PlannedArm, error) {
 // describe fills in what the campaign says of an arm and its scenario.
 func (c *Campaign) describe(arm *PlannedArm, a Arm, s Scenario) {
 	arm.Flavor, _ = c.Flavor(a.Flavor)
+	arm.Away = s.Away()
 	arm.System, arm.Target, arm.Options, arm.Boot, arm.MemoryLeft = a.System, a.Target, a.Options, a.Boot, s.MemoryLeft
 }
 
@@ -148,7 +150,7 @@ func (c *Campaign) guestsIn(arm, flavor string, s Scenario) []PlannedGuest {
 	slots := map[model.GuestID]int{} // taken, by what guests have in common
 	guest := func(like model.GuestID, role model.Role) PlannedGuest {
 		like.Of = arm
-		f, _ := c.Flavor(like.FlavorName)
+		f, _ := c.flavorOf(like)
 		slot := slots[like]
 		slots[like]++
 		like.Slot = slot
@@ -160,10 +162,12 @@ func (c *Campaign) guestsIn(arm, flavor string, s Scenario) []PlannedGuest {
 		server := client
 		switch {
 		case part.Pairs == 0:
-		case s.Client == OnHost:
-			client.Partner, client.Host = true, true
-		case s.Server != (End{}):
+		case s.Client.Given():
+			client.Partner, client.Host = true, s.Client.On == OnHost
+			client.Machine = s.Away().On
+		case s.Server.Given():
 			server.Partner, server.Host = true, s.Server.On == OnHost
+			server.Machine = s.Away().On
 			server.FlavorName = cmp.Or(s.Server.Flavor, part.Flavor)
 		}
 		for range max(part.Guests, part.Pairs) {
@@ -187,6 +191,15 @@ func (c *Campaign) guestsIn(arm, flavor string, s Scenario) []PlannedGuest {
 	return all
 }
 
+// flavorOf returns the flavor of a guest. Processes of the host are on the bridge, in front of any NAT.
+func (c *Campaign) flavorOf(g model.GuestID) (model.Flavor, bool) {
+	f, ok := c.Flavor(g.FlavorName)
+	if g.Host && f.Network != model.NetworkNone {
+		f.Network = model.NetworkBridged
+	}
+	return f, ok
+}
+
 // controlName is <baseline>-control, with a number if an arm of the campaign has
 // that name. Arms that are left out count, so that the control's name does not
 // depend on which systems are usable.
@@ -201,14 +214,14 @@ func (c *Campaign) controlName() string {
 }
 
 // guests is how many guests of an arm exist at the same time, by flavor, over all
-// scenarios, and how many of them are on the host.
+// scenarios, and how many are on the host as ends of pairs. Other machines do not count.
 func (c *Campaign) guests(a Arm) (most, onHost map[string]int) {
 	most, onHost = map[string]int{}, map[string]int{}
 	seen := map[model.GuestID]bool{}
 	for _, s := range c.Scenarios {
 		for _, g := range c.guestsIn(a.Name, a.Flavor, s) {
 			switch {
-			case seen[g.GuestID]:
+			case seen[g.GuestID], g.Machine != "":
 			case g.Host:
 				onHost[g.FlavorName]++
 			default:

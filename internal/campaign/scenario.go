@@ -43,10 +43,8 @@ type Scenario struct {
 	// each run the whole workload: one of each pair is the server, and the other runs
 	// the workload against it over the network.
 	Pairs int
-	// Server is the server in pairs. Client is OnHost if the host runs the workload.
-	// Otherwise both are guests of the arm.
-	Server End
-	Client string
+	// Server is the server in pairs, and Client runs the workload. At least one of them is a guest of the arm.
+	Server, Client End
 
 	// Workloads are those that run in the scenario; none: all of them.
 	Workloads []string

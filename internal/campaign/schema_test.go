@@ -226,8 +226,8 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 	}
 	walk("$", parsedSchema(t))
 	want := len(campaignKeys) + len(flavorKeys) + len(armKeys) + len(workloadKeys) + len(fileKeys) + len(metricKeys) +
-		len(overKeys) + len(imageKeys) + len(blocksKeys) + len(scenarioKeys) + len(partKeys) + len(endKeys) + len(bootKeys) +
-		len(ioKeys) + len(netKeys) + len(politeKeys) + len(requestsKeys)
+		len(overKeys) + len(imageKeys) + len(blocksKeys) + len(scenarioKeys) + len(partKeys) + 2*len(endKeys) +
+		len(uplinkKeys) + len(bootKeys) + len(ioKeys) + len(netKeys) + len(politeKeys) + len(requestsKeys)
 	if count != want {
 		t.Errorf("the schema has %d keys, the tables %d", count, want)
 	}

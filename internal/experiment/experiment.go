@@ -26,6 +26,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/model"
+	"github.com/tare-bench/tare/internal/network"
 	"github.com/tare-bench/tare/internal/plan"
 	"github.com/tare-bench/tare/internal/prompt"
 	"github.com/tare-bench/tare/internal/run"
@@ -96,11 +97,21 @@ func (t *Testbed) Prepare(ctx context.Context, r Request) (*Experiment, error) {
 	if err := t.checkArms(c); err != nil {
 		return nil, err
 	}
+	if u := uplinkOf(c); u.Given() && !r.PlanOnly {
+		if err := u.Check(); err != nil {
+			return nil, err
+		}
+	}
 	if c.Image.OCI != "" && t.Image != nil && t.Image.Manifest.Recipe.Container != nil {
 		c.Image.ID = t.Image.Manifest.Recipe.Container.ID // what the name stands for may change
 	}
 	return &Experiment{Campaign: c, Plan: t.plan(c, c.Planned(), env), bed: t, env: env, yaml: yaml, like: r.Like,
 		status: status}, nil
+}
+
+// uplinkOf is the campaign's uplink as the run's network has it.
+func uplinkOf(c *campaign.Campaign) network.Uplink {
+	return network.Uplink{Interface: c.Uplink.Interface, Address: c.Uplink.Address}
 }
 
 // Create writes the run file with everything that describes the run. Only one
@@ -253,6 +264,11 @@ func (e *Experiment) Measure(ctx context.Context, version string, progress func(
 			return run.Summary{}, err
 		}
 		e.bed.Host.Polite = true
+	}
+	if u := uplinkOf(e.Campaign); u.Given() {
+		if err := e.bed.Host.Network.SetUplink(u); err != nil {
+			return run.Summary{}, err
+		}
 	}
 	return run.Run(ctx, run.Config{
 		Campaign: e.Campaign, Plan: e.Plan, Store: e.Run, Host: e.bed.Host, Drivers: e.bed.Drivers, Workloads: e.workloads,

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/fault"
@@ -160,8 +161,16 @@ func cpuLists(texts []string) []model.CPUList {
 	return all
 }
 
+// bootParameter is the kernel's parameter that names a boot, in campaigns with boots of the user's names.
+const bootParameter = "tare.boot="
+
 // BootOf returns the boot of campaigns in which the host is.
 func BootOf(env *host.Environment) string {
+	for _, word := range strings.Fields(env.Kernel.Cmdline) {
+		if name, ok := strings.CutPrefix(word, bootParameter); ok && name != "" {
+			return name
+		}
+	}
 	if env.Virt.Role == host.XenDom0 {
 		return model.BootXen
 	}

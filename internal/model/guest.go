@@ -8,11 +8,16 @@ type GuestID struct {
 	Neighbour  bool   `json:"neighbour,omitempty"`
 	Apart      bool   `json:"apart,omitempty"` // a neighbour with other CPUs than the guest
 	// Partner: the guest is an end of pairs that differs from the arm's guests:
-	// it has another flavor or, with Host, consists of processes on the host.
+	// it has another flavor, consists of processes on the host (Host), or is another machine (Machine).
 	Partner bool `json:"partner,omitempty"`
 	Host    bool `json:"host,omitempty"`
-	Slot    int  `json:"slot,omitempty"` // number among the guests that are alike in all this, from 0
+	// Machine is the address of the other machine that this end of pairs is; "": it is on this host.
+	Machine string `json:"machine,omitempty"`
+	Slot    int    `json:"slot,omitempty"` // number among the guests that are alike in all this, from 0
 }
+
+// Outside reports whether it is no guest: processes of the host, or another machine.
+func (g GuestID) Outside() bool { return g.Host || g.Machine != "" }
 
 // Role is what a guest does in a trial: one of the constants, or Stressing a resource. Run files and exports
 // have it under the name "stress".

@@ -7,7 +7,7 @@ package model
 const (
 	NetworkNone    = "none"    // loopback only
 	NetworkBridged = "bridged" // on the run's bridge, with the other guests and the host
-	NetworkNAT     = "nat"     // the same, and masqueraded towards the host
+	NetworkNAT     = "nat"     // behind a router with masquerading on that bridge
 	NetworkUser    = "user"    // QEMU's own stack: outgoing over the host's sockets, nothing incoming
 )
 

@@ -59,6 +59,9 @@ const (
 	ProbeBarrierSkew    = "barrier_skew"     // s, start by the guest's clock minus the instant on that clock
 )
 
+// ProbeRetransmits is the segments of TCP that both ends of a pair sent again. Trials of single guests lack it.
+const ProbeRetransmits = "retransmits"
+
 // Probes of a neighbour, over the time in which it disturbed the other guests of its trial. Guests that run the
 // workload have none of them.
 const (

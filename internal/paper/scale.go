@@ -111,7 +111,7 @@ var scenarios = []scenario{
 		return campaign.Scenario{Pairs: 1, Server: campaign.End{On: campaign.OnHost}}
 	}},
 	{name: "in", wired: true, on: func(Machine) campaign.Scenario {
-		return campaign.Scenario{Pairs: 1, Client: campaign.OnHost}
+		return campaign.Scenario{Pairs: 1, Client: campaign.End{On: campaign.OnHost}}
 	}},
 }
 

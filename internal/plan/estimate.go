@@ -232,8 +232,11 @@ func (p *Plan) starts(costs Costs) map[string]time.Duration {
 
 // systemOf is the system of one guest of an arm.
 func systemOf(a campaign.PlannedArm, m campaign.PlannedGuest) string {
-	if m.Host {
+	switch {
+	case m.Host:
 		return campaign.NativeSystem
+	case m.Machine != "":
+		return campaign.Far
 	}
 	return a.System
 }
@@ -243,7 +246,9 @@ func systemOf(a campaign.PlannedArm, m campaign.PlannedGuest) string {
 func crowding(a campaign.PlannedArm, cpus int) float64 {
 	var wanted float64
 	for _, m := range a.Guests {
-		wanted += m.Flavor.Share()
+		if m.Machine == "" {
+			wanted += m.Flavor.Share()
+		}
 	}
 	if cpus == 0 || wanted <= float64(cpus) {
 		return 1

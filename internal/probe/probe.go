@@ -37,6 +37,7 @@ var Units = []struct{ Name, Unit string }{
 	{model.ProbeGuestSwapIn, "B"}, {model.ProbeGuestSwapOut, "B"}, {model.ProbeSwapped, "B"},
 	{model.ProbeClockDiff, "s"}, {model.ProbeClockError, "s"}, {model.ProbeHostTimeError, "s"},
 	{model.ProbeStartSkew, "s"}, {model.ProbeBarrierSkew, "s"},
+	{model.ProbeRetransmits, "segments"},
 	{model.ProbeNeighbourTime, "s"}, {model.ProbeNeighbourCPU, "s"}, {model.ProbeNeighbourBytes, "B"},
 }
 

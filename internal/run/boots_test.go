@@ -15,7 +15,7 @@ import (
 // that boot; a boot creates no guests of the other boot's arms.
 func TestBoots(t *testing.T) {
 	b := newBench(t, strings.NewReplacer("blocks: 4", "blocks: 8", "arms: [native, other]",
-		"boots: {linux: {}, xen: {entry: Xen}}\narms: [native, {system: other, boot: xen}]").Replace(yaml))
+		"boots: {linux: {}, pinned: {of: xen, entry: Xen}}\narms: [native, {system: other, boot: pinned}]").Replace(yaml))
 	b.config.Boot = model.BootLinux
 	var boots []string
 	for {
@@ -27,7 +27,7 @@ func TestBoots(t *testing.T) {
 		native, other := len(b.native.Events()), len(b.other.Events())
 		s, err := b.run(t.Context())
 		idle := b.other.Events()[other:]
-		if b.config.Boot == model.BootXen {
+		if b.config.Boot == "pinned" {
 			idle = b.native.Events()[native:]
 		}
 		if len(idle) > 0 {

@@ -37,6 +37,8 @@ type execution struct {
 	room     int64            // how much more output tare may hold, in bytes
 	memory   int64            // host memory held by the guest at work, in bytes; 0: not read
 	left     int64            // least host memory available, in bytes; 0: not watched
+	resent   int64            // segments that both ends of a pair had sent again when the trial began
+	counts   bool             // resent is known
 	before   probe.Effort     // of a neighbour, when the others began; of the other end of a pair, when the trial began
 	// If the trial has an agreed start instant:
 	skew    time.Duration // start reported to the host, minus the instant
@@ -102,7 +104,7 @@ func (r *runner) timed(ctx context.Context, m *member, w *workload.Workload, ste
 
 // commandOf is the command of a step in a machine.
 func commandOf(s workload.Step, m *system.Machine) agent.Command {
-	cmd := agent.Command{Argv: s.Argv, Env: system.AgentEnv, Dir: m.DataDir()}
+	cmd := agent.Command{Argv: s.Argv, Env: m.Env(), Dir: m.DataDir()}
 	if as := s.As; as != nil {
 		cmd.Env, cmd.Dir = as.Env, as.Dir
 		cmd.Account = &agent.Account{UID: as.UID, GID: as.GID, Groups: as.Groups, Dirs: []string{m.DataDir()}}
@@ -174,7 +176,7 @@ func (r *runner) conclude(ctx context.Context, m *member, w *workload.Workload, 
 	if err := x.packets(w, m.end.err); err != nil {
 		return err
 	}
-	if m.Host || slices.ContainsFunc(m.steps, func(s workload.Step) bool { return s.Background }) {
+	if m.Outside() || slices.ContainsFunc(m.steps, func(s workload.Step) bool { return s.Background }) {
 		// They lack those of the servers, whose CPU time would look hidden.
 		for _, rusage := range []string{model.ProbeGuestCPU, model.ProbeWaits, model.ProbePreemptions} {
 			delete(x.readings.Values, rusage)

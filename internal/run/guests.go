@@ -50,6 +50,8 @@ func (g *guest) name() string {
 		name += ", neighbour"
 	case g.Host:
 		name += ", host's end"
+	case g.Machine != "":
+		name += ", other end, " + g.Machine
 	case g.Partner:
 		name += ", other end"
 	}
@@ -104,6 +106,9 @@ func Placed(g campaign.PlannedGuest) (model.Flavor, error) {
 
 // request is what the guest's driver is asked for.
 func (g *guest) request() (system.Request, error) {
+	if g.Machine != "" { // it keeps the size that it has
+		return system.Request{Flavor: g.Flavor, Target: g.Machine, Options: model.Values(g.arm.Away.Options)}, nil
+	}
 	f, err := Placed(g.PlannedGuest)
 	if g.Host {
 		return system.Request{Flavor: f}, err
@@ -113,8 +118,11 @@ func (g *guest) request() (system.Request, error) {
 
 // system is the name of the system that creates the guest.
 func (g *guest) system() string {
-	if g.Host {
+	switch {
+	case g.Host:
 		return campaign.NativeSystem
+	case g.Machine != "":
+		return campaign.Far
 	}
 	return g.arm.System
 }
@@ -336,8 +344,10 @@ func (r *runner) calibrate(ctx context.Context) error {
 // calibrator is the baseline's first guest.
 func (r *runner) calibrator() *guest {
 	for _, a := range r.Plan.Arms {
-		if a.Of == r.Campaign.Baseline {
-			return r.guests[a.Guests[0].GuestID]
+		for _, g := range a.Guests {
+			if a.Of == r.Campaign.Baseline && !g.Outside() {
+				return r.guests[g.GuestID]
+			}
 		}
 	}
 	panic("a plan without its baseline") // campaign.Parse refuses it

@@ -81,9 +81,9 @@ func (r *runner) members(ctx context.Context, arm string) ([]*member, error) {
 }
 
 // watched is the guest that the trial measures: the member's own, or the serving
-// guest of its pair if the host is the client.
+// guest of its pair if the host or another machine is the client.
 func (m *member) watched() *system.Machine {
-	if m.Host && m.server != nil {
+	if m.Outside() && m.server != nil {
 		return m.server.guest.machine
 	}
 	return m.guest.machine
@@ -94,7 +94,7 @@ func (m *member) peer() *system.Machine {
 	switch {
 	case m.server == nil:
 		return nil
-	case m.Host:
+	case m.Outside():
 		return m.guest.machine
 	}
 	return m.server.guest.machine
@@ -227,6 +227,14 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 			return err
 		}
 	}
+	if err := together(workers, func(m *member) error {
+		if m.server != nil {
+			m.x.resent, m.x.counts = m.resent(ctx)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
 	lead := startLead
 	if len(workers) > 1 {
 		lead += time.Duration(len(workers)) * memberLead
@@ -274,6 +282,9 @@ func (r *runner) perform(ctx context.Context, workers []*member, alone bool, w *
 		if err := m.count(ctx); err != nil {
 			return err
 		}
+		if m.server != nil {
+			m.countResent(ctx)
+		}
 		if err := r.steps(ctx, m, m.steps[last+1:]); err != nil {
 			return err
 		}
@@ -303,7 +314,9 @@ func attend(members []*member) (end func()) {
 		if m.guest.machine == nil { // the guest did not start
 			continue
 		}
-		theirs = append(theirs, m.guest.machine.Site.Flavor.CPUs...)
+		if m.Machine == "" {
+			theirs = append(theirs, m.guest.machine.Site.Flavor.CPUs...)
+		}
 	}
 	return prompt.Begin(theirs)
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"net/netip"
 
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/workload"
@@ -11,7 +12,10 @@ import (
 // those of the client. If the server does not start, m's trial fails.
 func (r *runner) serve(ctx context.Context, m *member, w *workload.Workload, size int64) error {
 	s := m.server
-	at := s.guest.machine.Address()
+	at, err := m.reaches(s)
+	if err != nil {
+		return err
+	}
 	if !at.IsValid() {
 		return fault.Campaignf("guests of arm %s cannot be reached over the network, so they cannot form pairs", s.Of)
 	}
@@ -28,6 +32,22 @@ func (r *runner) serve(ctx context.Context, m *member, w *workload.Workload, siz
 	}
 	m.x.over = s.end.broken || s.x.over
 	return nil
+}
+
+// reaches returns the address at which a client reaches the server of its pair: what is outside reaches a guest with
+// NAT at an address of the router, and another machine has its own.
+func (m *member) reaches(s *member) (netip.Addr, error) {
+	switch port := s.guest.machine.Site.Port; {
+	case s.Machine != "":
+		at, err := netip.ParseAddr(s.guest.arm.Away.Address)
+		if err != nil {
+			return at, fault.Campaignf("%s: its address on the network of the guests: %w", s.Machine, err)
+		}
+		return at, nil
+	case m.Outside() && port != nil:
+		return port.Forward()
+	}
+	return s.guest.machine.Address(), nil
 }
 
 // retire ends the serving side of a pair and adds its results to m's, as they

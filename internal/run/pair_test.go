@@ -13,6 +13,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/store"
+	"github.com/tare-bench/tare/internal/system"
 	"github.com/tare-bench/tare/internal/system/fake"
 	"github.com/tare-bench/tare/internal/workload"
 )
@@ -104,6 +105,7 @@ func TestPairs(t *testing.T) {
 			2
 	}
 	delete(did, wire.Self) // the cleaning of guests that served
+	delete(did, "cat")     // of the counters of what is sent again
 	if !maps.Equal(did, want) {
 		t.Errorf("%v, want %v", did, want)
 	}
@@ -194,6 +196,51 @@ func TestHostsEnd(t *testing.T) {
 		ends[g.Arm+" "+g.Flavor.System]++
 	}
 	if ends["other@out "] != 1 || ends["other@out native"] != 1 || len(guests) != 6 {
+		t.Errorf("%v", ends)
+	}
+}
+
+// TestOtherMachine: another machine is the client or the server of a pair; it has its own address, and no guest's size.
+func TestOtherMachine(t *testing.T) {
+	away := "{on: 'ssh://root@far', address: 198.51.100.7, options: {key: mine}}"
+	b := newPairsOf(t, strings.Replace(pairs, "scenarios: [solo, {name: pair, pairs: 1}, {name: two, pairs: 2}]",
+		"uplink: {interface: eth7, address: 198.51.100.9/24}\nscenarios: [{name: out, pairs: 1, server: "+away+
+			"}, {name: in, pairs: 1, client: "+away+"}]", 1))
+	var mu sync.Mutex
+	served := map[string]int{} // addresses
+	b.other.Behave = func(argv []string) fake.Behaviour {
+		mu.Lock()
+		defer mu.Unlock()
+		if argv[0] == "count" {
+			served[argv[len(argv)-1]]++
+		}
+		return serves(argv)
+	}
+	far := &fake.Driver{System: "ssh", Behave: b.other.Behave, Change: func(c *system.Capabilities) {
+		c.Remote, c.SameKernel, c.HostMount, c.Freeze = true, false, false, ""
+	}}
+	b.config.Drivers["ssh"] = far
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Failed != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if served["198.51.100.7"] < 2 { // the guest as the client; a busy host repeats trials
+		t.Errorf("%v", served)
+	}
+	for _, arm := range []string{"other@out", "other@in", "native@out", "native-control@in"} {
+		if got := b.membersOfArm(arm); !maps.Equal(got, map[string]int{"0 done": 2, "1serving done": 2}) {
+			t.Errorf("%s: %v", arm, got)
+		}
+	}
+	guests, err := b.config.Store.Guests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[string]int{}
+	for _, g := range guests {
+		ends[g.Flavor.System]++
+	}
+	if ends["ssh"] != 3 || len(guests) != 6 { // one machine, to which each arm logs in
 		t.Errorf("%v", ends)
 	}
 }

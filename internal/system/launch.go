@@ -366,6 +366,16 @@ func (m *Machine) DataDir() string {
 	return "/data"
 }
 
+// Env is the environment of commands in the guest.
+func (m *Machine) Env() []string {
+	g, ok := m.Guest.(Equipped)
+	if !ok {
+		return AgentEnv
+	}
+	path, rest := AgentEnv[0], AgentEnv[1:]
+	return append([]string{path + ":" + g.ProgramDir()}, rest...)
+}
+
 // Address is the address at which other guests on the run's network and the host reach the guest;
 // invalid when they cannot.
 func (m *Machine) Address() netip.Addr {

@@ -76,6 +76,9 @@ type Returner interface{ ReturnDelay() time.Duration }
 // Placed is implemented by guests whose data is elsewhere than at /data.
 type Placed interface{ DataDir() string }
 
+// Equipped is implemented by guests to which tare has brought its own programs besides the agent, into this directory.
+type Equipped interface{ ProgramDir() string }
+
 // Unmetered is the Meter of guests whose cost cannot be measured on this host.
 type Unmetered struct{}
 

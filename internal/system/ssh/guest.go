@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -166,19 +167,37 @@ func (g *guest) place(ctx context.Context, s *system.Site, stdin io.Writer, stdo
 			g.dir = dir
 		}
 	}
-	program, err := os.Open(s.Userland.Agent)
-	if err != nil {
-		return fault.Hostf("%w", err)
-	}
-	defer program.Close()
-	to := quote(g.dir + "/tare-agent")
-	if _, err := g.login.run(ctx, "cat >"+to+" && chmod 700 "+to, program); err != nil {
+	if err := g.copy(ctx, s.Userland.Agent, "tare-agent"); err != nil {
 		return fmt.Errorf("copying the agent: %w", err)
+	}
+	own, err := filepath.Glob(filepath.Join(s.Userland.Tree, ownPrograms))
+	if err != nil {
+		return err
+	}
+	for _, program := range own { // no package of the machine has them
+		if err := g.copy(ctx, program, filepath.Base(program)); err != nil {
+			return fmt.Errorf("copying %s: %w", filepath.Base(program), err)
+		}
 	}
 	if _, err := io.WriteString(stdin, "go\n"); err != nil {
 		return fault.Guestf("starting the agent: %w", err)
 	}
 	return nil
+}
+
+// ownPrograms are tare's own programs in the userland: the load generators.
+const ownPrograms = "usr/local/bin/tare-*"
+
+// copy copies a program to the guest's directory on the machine.
+func (g *guest) copy(ctx context.Context, from, name string) error {
+	program, err := os.Open(from)
+	if err != nil {
+		return fault.Hostf("%w", err)
+	}
+	defer program.Close()
+	to := quote(g.dir + "/" + name)
+	_, err = g.login.run(ctx, "cat >"+to+" && chmod 700 "+to, program)
+	return err
 }
 
 // readLine reads a line and nothing beyond it.
@@ -225,6 +244,7 @@ func (g *guest) Conn() net.Conn          { return g.conn }
 func (g *guest) Exited() <-chan struct{} { return g.exited }
 func (g *guest) Log() string             { return g.log.String() }
 func (g *guest) DataDir() string         { return g.dir + "/data" }
+func (g *guest) ProgramDir() string      { return g.dir }
 
 func (g *guest) CommandLine() []string {
 	t := g.login.set.target

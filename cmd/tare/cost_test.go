@@ -126,7 +126,7 @@ func TestCostCampaign(t *testing.T) {
 	if !slices.Equal(at.Server, argv) || !slices.Equal(limit.Server, argv) || len(c.Workloads) != 2 ||
 		at.Requests != (campaign.Requests{Port: 8080, URL: "/a?b", Rate: 50, Connections: 32}) ||
 		limit.Requests != (campaign.Requests{Port: 8080, URL: "/a?b", Within: 20e6, Connections: 32}) ||
-		c.Scenarios[0].Client != campaign.OnHost || c.Flavors[0].Network != model.NetworkBridged {
+		c.Scenarios[0].Client.On != campaign.OnHost || c.Flavors[0].Network != model.NetworkBridged {
 		t.Errorf("%+v\n%s", c, text)
 	}
 	for _, words := range [][]string{nil, {"a{size}"}} {

@@ -101,6 +101,7 @@ func Audit(a *Article) *Report {
 		u.transcribed(r)
 		u.place(r)
 		u.unitOfLine(r)
+		u.contrary(r)
 	}
 	for i := range a.Claims {
 		u.claim(&a.Claims[i])

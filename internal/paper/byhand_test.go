@@ -63,6 +63,8 @@ var slipsByHand = []byHand{
 		add: `{claim: x, where: x, printed_delta_pct: '<0', holds_for: 6 of 6, of: {table: sysbench, system: xen-domu-3g}, to: {system: native}}`},
 	{what: "of N: the wrong N", article: latvia,
 		add: `{claim: x, where: x, printed_delta_pct: '<=0', holds_for: 5 of 8, of: {table: sysbench, system: xen-domu-3g}, to: {system: native}}`},
+	{what: "most, but two of six", article: latvia,
+		add: `{claim: x, where: x, printed_delta_pct: '>=0', holds_for: most, of: {table: sysbench, system: xen-domu-3g}, to: {system: native}}`},
 	{what: "half", article: xenKVM,
 		add: `{claim: x, where: x, printed_ratio: '1:2', of: {table: kernel.1, system: host}, to: {system: kvm}}`},
 	{what: "an order of magnitude", article: xenKVM,

@@ -267,19 +267,24 @@ func (u *audit) share(c *Claim, f *Figure, list []checked) {
 			holds++
 		}
 	}
-	if holds == c.Holds.Count && len(list) == c.Holds.Of {
+	claimed, text := c.Holds.Count, fmt.Sprintf("%d of %d", c.Holds.Count, c.Holds.Of)
+	right := holds == c.Holds.Count && len(list) == c.Holds.Of
+	if c.Holds.Most {
+		claimed, text = len(list)/2+1, "most"
+		right = holds >= claimed
+	}
+	if right {
 		u.report.Agree++
 		return
 	}
 	finding := Finding{
 		Unit: "rows", Check: "share", How: "the rows for which it holds",
-		PrintedText: fmt.Sprintf("%d of %d", c.Holds.Count, c.Holds.Of), RecomputedText: fmt.Sprintf("%d of %d", holds,
-			len(list)),
+		PrintedText: text, RecomputedText: fmt.Sprintf("%d of %d", holds, len(list)),
 	}
 	for _, one := range list {
 		finding.uses = append(finding.uses, one.finding.uses...)
 	}
-	u.falsely(c, c.Holds.Count, holds, finding)
+	u.falsely(c, claimed, holds, finding)
 }
 
 // falsely reports a claim that counts wrongly: of rows, or of pairs in the right order.

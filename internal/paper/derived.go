@@ -41,12 +41,18 @@ const (
 	plainFigure                 // a number alone: the heading or the other columns tell
 	derivedChange               // in percent
 	derivedRatio                // 1.02x
+	derivedShare                // 97 % of native
 	derivedDistance             // a difference, in the unit of the two others; of percentages, in percentage points
 )
 
 var (
 	derivedHead = regexp.MustCompile(`(?i)\b(diff|difference|delta|change|overhead|slow-?down|speed-?up|ratio|relative|` +
-		`penalty|degradation|improvement|gain|loss|vs|versus|factor)\b|[Δ∆]|^\s*(%|x|×|\+/-|±)\s*$`)
+		`penalty|degradation|improvement|gain|loss|vs|versus|factor|slower|faster|share|efficiency|normali[sz]ed)\b|[Δ∆]|` +
+		`^\s*(%|x|×|\+/-|±)\s*$|(%|\bpercent(age)?) of\b`)
+	// shareHead names the share of another system's figure: its numbers may be percentages without a sign.
+	shareHead = regexp.MustCompile(`(?i)\b(relative|share|efficiency|normali[sz]ed)\b|(%|\bpercent(age)?) of\b`)
+	// speedWords say which system is better, so that the direction of a figure depends on what is better.
+	speedWords = regexp.MustCompile(`(?i)\b(slower|faster|worse|better|less|more|lower|higher|behind|ahead)\b`)
 	// costHead names costs or gains: the sign and the direction of a figure depend on what is better.
 	costHead = regexp.MustCompile(`(?i)\b(overhead|slow-?down|speed-?up|penalty|degradation|improvement|gain|loss)\b`)
 	// derivedFigure is a bound, a factor's sign, a number's sign, the number and what it is.
@@ -111,7 +117,7 @@ const maxDerivedColumns = 16
 // derived finds the derived columns of a table by their headings and figures.
 func (w *importer) derived(s Sheet) map[int]*Derived {
 	found := map[int]*Derived{}
-	if w.SystemsInRows || w.NoDerived || len(s.Rows[0]) < 4 || len(s.Rows[0]) > maxDerivedColumns {
+	if w.NoDerived || len(s.Rows[0]) < 4 || len(s.Rows[0]) > maxDerivedColumns {
 		return found
 	}
 	kinds := map[int]derivedKind{}
@@ -129,10 +135,14 @@ func (w *importer) derived(s Sheet) map[int]*Derived {
 	}
 	for column := range s.Rows[0] {
 		kind := kinds[column]
+		if kind == notDerived && column == len(s.Rows[0])-1 && len(systems) > 2 && slices.Contains(systems, column) {
+			kind = w.unnamed(s, column, systems)
+		}
 		if kind == notDerived || len(systems) < 2 {
 			continue
 		}
-		d := w.bestDerivation(s, column, kind, systems)
+		others := slices.DeleteFunc(slices.Clone(systems), func(of int) bool { return of == column })
+		d := w.bestDerivation(s, column, kind, others)
 		certain := derivedHead.MatchString(s.Rows[0][column]) && kind != plainFigure
 		if d.Figures == 0 || !certain && (d.Agree < 2 || 2*d.Agree <= d.Figures) {
 			continue
@@ -155,6 +165,25 @@ func (w *importer) derived(s Sheet) map[int]*Derived {
 	return found
 }
 
+// unnamed is what the last column is if its heading says nothing and its numbers are plain: a ratio, if one fits all of
+// at least three figures.
+func (w *importer) unnamed(s Sheet, column int, systems []int) derivedKind {
+	figures := 0
+	for _, row := range s.Rows[1:] {
+		if c := w.derivedCell(row[column]); c.figure != nil {
+			if figures++; c.kind != plainFigure || c.signed || significant(c.figure) < 2 {
+				return notDerived
+			}
+		}
+	}
+	others := slices.DeleteFunc(slices.Clone(systems), func(of int) bool { return of == column })
+	d := w.bestDerivation(s, column, derivedRatio, others)
+	if figures < 3 || d == nil || d.Agree < figures {
+		return notDerived
+	}
+	return derivedRatio
+}
+
 // columnKind is what most figures of a column say, if the column may be derived. Without
 // a heading that says it, all must be of one kind, and not all of them plain percentages.
 func (w *importer) columnKind(s Sheet, column int) derivedKind {
@@ -167,7 +196,7 @@ func (w *importer) columnKind(s Sheet, column int) derivedKind {
 			if c.kind == plainFigure && c.signed {
 				c.kind = derivedDistance
 			}
-			if c.signed || c.kind == derivedRatio {
+			if c.signed || c.kind == derivedRatio || speedWords.MatchString(c.rest) {
 				signed++
 			}
 			count[c.kind]++
@@ -205,15 +234,18 @@ func (w *importer) bestDerivation(s Sheet, column int, kind derivedKind, systems
 	kinds := []derivedKind{kind}
 	switch kind {
 	case plainFigure:
-		kinds = []derivedKind{derivedRatio, derivedChange, derivedDistance}
+		kinds = []derivedKind{derivedRatio, derivedChange, derivedShare, derivedDistance}
 	case derivedChange: // of two percentages, it may be in percentage points
-		kinds = append(kinds, derivedDistance)
+		kinds = append(kinds, derivedShare, derivedDistance)
+		if shareHead.MatchString(s.Rows[0][column]) {
+			kinds = []derivedKind{derivedShare, derivedChange, derivedDistance}
+		}
 	}
 	var best *Derived
 	for _, kind := range kinds {
 		for _, pair := range pairs(s.Rows[0], column, systems) {
 			for _, negative := range []bool{false, true} {
-				if negative && kind == derivedRatio {
+				if negative && (kind == derivedRatio || kind == derivedShare) {
 					continue
 				}
 				d := &Derived{Where: s.where(0, column), Heading: s.Rows[0][column], column: column, of: pair[0], to: pair[1],
@@ -269,6 +301,8 @@ func (w *importer) score(s Sheet, d *Derived) {
 	switch d.kind {
 	case derivedRatio:
 		d.Formula = fmt.Sprintf("%s / %s", d.Of, d.To)
+	case derivedShare:
+		d.Formula = fmt.Sprintf("100 × %s / %s", d.Of, d.To)
 	case derivedDistance:
 		d.Formula = fmt.Sprintf("%s − %s", d.Of, d.To)
 	default:
@@ -292,7 +326,8 @@ func (w *importer) score(s Sheet, d *Derived) {
 
 // comparison is a figure of a derived column with the columns that it compares.
 type comparison struct {
-	figure   *Figure // with the sign of its formula
+	figure   *Figure     // with the sign of its formula
+	kind     derivedKind // of the cell, which may be another than that of most
 	of, to   int
 	negative bool
 	agrees   bool
@@ -304,10 +339,18 @@ type comparison struct {
 // line to line; false: the cell or those that it compares have no figure.
 func (w *importer) compared(s Sheet, row int, d *Derived) (comparison, bool) {
 	c := w.derivedCell(s.Rows[row][d.column])
-	if c.figure == nil || c.kind == derivedRatio && d.kind != derivedRatio {
+	if c.figure == nil {
 		return comparison{}, false
 	}
-	list := []comparison{{of: d.of, to: d.to, negative: d.negative, direct: true}}
+	kind := d.kind
+	switch {
+	case c.kind == derivedRatio, c.kind == derivedDistance && kind == derivedChange,
+		c.kind == derivedChange && kind == derivedRatio:
+		kind = c.kind
+	}
+	direction := d.negative && kind == d.kind
+	perCell := d.perCell || speedWords.MatchString(c.rest)
+	list := []comparison{{kind: kind, of: d.of, to: d.to, negative: direction, direct: true}}
 	names := func(column int) bool { return strings.Contains(c.rest, systemName(s.Rows[0][column])) }
 	switch {
 	case names(d.of) != names(d.to):
@@ -315,10 +358,10 @@ func (w *importer) compared(s Sheet, row int, d *Derived) (comparison, bool) {
 		if names(d.to) {
 			list[0].of, list[0].to = d.to, d.of
 		}
-	case d.kind == derivedRatio && d.perCell:
-		list = append(list, comparison{of: d.to, to: d.of})
-	case d.perCell:
-		list = append(list, comparison{of: d.of, to: d.to, negative: !d.negative})
+	case perCell && (kind == derivedRatio || kind == derivedShare):
+		list = append(list, comparison{kind: kind, of: d.to, to: d.of})
+	case perCell:
+		list = append(list, comparison{kind: kind, of: d.of, to: d.to, negative: !direction})
 	}
 	for i := range list {
 		l := &list[i]
@@ -327,12 +370,15 @@ func (w *importer) compared(s Sheet, row int, d *Derived) (comparison, bool) {
 		if !ok {
 			return comparison{}, false
 		}
-		if d.kind == derivedDistance {
+		if kind == derivedDistance {
 			a, b := of.around(), to.around()
 			l.agrees = l.figure.allows(interval{a.lo - b.hi, a.mid - b.mid, a.hi - b.lo}, 0)
 		} else if q, ok := quotient(of, to); ok {
-			if d.kind == derivedChange {
+			switch kind {
+			case derivedChange:
 				q, _ = q.under(percent)
+			case derivedShare:
+				q, _ = q.under(func(q float64) float64 { return 100 * q })
 			}
 			l.agrees = l.figure.allows(q, 0)
 		}
@@ -375,7 +421,21 @@ func (w *importer) valuesOf(row []string, of, to int) (a, b Number, ok bool) {
 }
 
 // systemName is a system's name: that of its column.
-func systemName(heading string) string { return strings.TrimSpace(heading) }
+func systemName(heading string) string {
+	name, _ := withoutUnit(heading)
+	return name
+}
+
+// withoutUnit separates the unit in brackets from the name of a column.
+func withoutUnit(heading string) (name, unit string) {
+	heading = strings.TrimSpace(heading)
+	if m := inBrackets.FindStringSubmatchIndex(heading); m != nil && m[0] > 0 {
+		if unit, ok := knownUnit(heading[m[2]:m[3]]); ok {
+			return strings.TrimSpace(heading[:m[0]]), unit
+		}
+	}
+	return heading, ""
+}
 
 // derive turns a figure of a derived column into a result that refers to two others.
 func (w *importer) derive(c cell, s Sheet, row int, d *Derived) {
@@ -394,10 +454,12 @@ func (w *importer) derive(c cell, s Sheet, row int, d *Derived) {
 		return
 	}
 	of, to := w.figures[s.where(row, m.of)], w.figures[s.where(row, m.to)]
-	key, unit, parse := "printed_delta_pct", "%", parseFigure
-	switch d.kind {
+	key, unit, parse, times := "printed_delta_pct", "%", parseFigure, ""
+	switch m.kind {
 	case derivedRatio:
 		key, unit, parse = "printed_ratio", "1", parseRatio
+	case derivedShare:
+		key, parse, times = "printed_ratio", parseRatio, "  times: 100\n"
 	case derivedDistance:
 		key, unit = "printed_difference", of.unit
 	}
@@ -407,8 +469,9 @@ func (w *importer) derive(c cell, s Sheet, row int, d *Derived) {
 	}
 	w.results = append(w.results, result{
 		text: fmt.Sprintf("- table: %s\n  workload: %s\n  scenario: solo\n  system: %s\n  statistic: %s\n  value: null\n"+
-			"  unit: %s\n  better: '-'\n  printed: %s\n  %s: %s\n  of: %s\n  to: %s\n", text(c.table), text(c.workload),
-			text(of.system), text(d.Heading), text(unit), text(c.text), key, text(m.figure.Text), of.operand(), to.operand()),
+			"  unit: %s\n  better: '-'\n  printed: %s\n  %s: %s\n  of: %s\n  to: %s\n%s", text(c.table), text(of.workload),
+			text(of.system), text(d.Heading), text(unit), text(c.text), key, text(m.figure.Text), of.operand(), to.operand(),
+			times),
 		cell: c, of: []imported{of, to},
 	})
 }

@@ -25,7 +25,7 @@ func TestDerivedColumns(t *testing.T) {
 		findings         string // kinds and explanations
 	}{
 		{"changes", "Test,host (s),kvm (s),Change\na,10.0,12.5,+25 %\nb,20.0,19.0,-5.0 %\n",
-			"Change is read as 100 × (kvm (s) / host (s) − 1): 2 of 2 figures agree", 2, ""},
+			"Change is read as 100 × (kvm / host − 1): 2 of 2 figures agree", 2, ""},
 		{"a slip", "Test,host,kvm,Difference\na,10.0,12.5,+25 %\nb,20.00,22.00,+11 %\nc,10.0,15.0,+50.0%\n",
 			"Difference is read as 100 × (kvm / host − 1): 2 of 3 figures agree", 2,
 			"rounding rounded up instead of to the nearest"},
@@ -54,7 +54,17 @@ func TestDerivedColumns(t *testing.T) {
 			"busy,50 %,80 %,+60.0 %\nidle,40 %,30 %,-10.0 %\n",
 			"Change is read as 100 × (kvm / host − 1): 2 of 3 figures agree", 2, "arithmetic percentage points, not percent"},
 		{"differences", "Test,host (s),kvm (s),Delta\na,10.0,12.5,+2.5\nb,20.0,19.0,-1.0\nc,20.0,19.0,+1.0\n",
-			"Delta is read as kvm (s) − host (s): 2 of 3 figures agree", 2, "arithmetic the sign is wrong"},
+			"Delta is read as kvm − host: 2 of 3 figures agree", 2, "arithmetic the sign is wrong"},
+		{"shares", "Test,host,kvm,% of host\na,200,190,95 %\nb,1000,873,87.3 %\n",
+			"% of host is read as 100 × kvm / host: 2 of 2 figures agree", 2, ""},
+		{"one ratio among changes", "Test,host,kvm,%\na,10.0,12.5,+25 %\nb,20.0,19.0,-5.0 %\nc,10.0,19.7,1.97x\n",
+			"% is read as 100 × (kvm / host − 1): 3 of 3 figures agree", 3, ""},
+		{"slower and faster", "Test,host (MB/s),kvm (MB/s),Result\na,100,80,20 % slower\nb,100,110,10 % faster\n",
+			"Result is read as 100 × (kvm / host − 1): 2 of 2 figures agree", 2, ""},
+		{"ratios without a heading", "Test,KVM,SlimVM,adv\na,200,190,0.950\nb,1000,873,0.873\nc,20.0,25.0,1.25\n",
+			"adv is read as SlimVM / KVM: 3 of 3 figures agree", 3, ""},
+		{"a wrong share", "Test,host,kvm,Relative performance (%)\na,200,190,95\nb,100,80,80\nc,1000,873,77.3\n",
+			"Relative performance (%) is read as 100 × kvm / host: 2 of 3 figures agree", 2, "inconsistent "},
 		{"percentages that are measured", "Test,host,kvm,xen\na,10 %,20 %,30 %\nb,40 %,50 %,60 %\n", "", 0, ""},
 		{"a system with figures alone", "Test,host,kvm,relative\na,10,20,77\nb,40,50,88\n", "", 0, ""},
 	} {
@@ -66,6 +76,37 @@ func TestDerivedColumns(t *testing.T) {
 		}
 		if told(notes) != c.told || r.Agree != c.agree || strings.Join(findings, "; ") != c.findings || len(r.Unchecked) > 0 {
 			t.Errorf("%s: %s; %d agree, %q, %+v", c.name, told(notes), r.Agree, findings, r.Unchecked)
+		}
+	}
+}
+
+// TestDerivedRow: in a table with a system in each row, the derived figures are a row, too.
+func TestDerivedRow(t *testing.T) {
+	a, notes := fill(t, "t.csv", "System,read (MB/s),write (MB/s)\nhost,100,200\nkvm,90,150\nOverhead,10 %,25 %\n",
+		NewOptions{SystemsInRows: true})
+	r := Audit(a)
+	if got := strings.Join(a.Systems, " "); got != "host kvm" || r.Agree != 2 || a.Results[0].Unit != "MB/s" ||
+		told(notes) != "Overhead is read as −(100 × (kvm / host − 1)): 2 of 2 figures agree" {
+		t.Errorf("systems %s, %+v, %+v", got, r, notes)
+	}
+}
+
+// TestUnitsInNames: the unit in a column's name makes no other system, and a bare word may be the unit of a row.
+func TestUnitsInNames(t *testing.T) {
+	a, notes := fill(t, "t.csv", "Test,host (MB/s),host (ms),kvm (MB/s),kvm (ms),Remark\nseq,100,2.0 ± 0.1,90,2.5 ± 0.2,slow\n",
+		NewOptions{})
+	if got := strings.Join(a.Systems, " "); got != "host kvm" || len(a.Results) != 4 || len(notes) != 3 {
+		t.Errorf("systems %s, %d results, %+v", got, len(a.Results), notes)
+	}
+	if r := Audit(a); len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+	for name, unit := range map[string]string{"CPU, events/sec": "events/s", "Latency ms": "ms", "Throughput Gbits/sec": "Gbit/s",
+		"TCP_STREAM Mbps": "Mbit/s", "boot time, seconds": "s", "events in 10 seconds": "1", "read MiB/sec (O_DIRECT)": "MiB/s",
+		"min": "1", "mb/sec": "1", "pgbench TPS": "transactions/s"} {
+		a, _ := fill(t, "t.csv", "Test,host,kvm\n\""+name+"\",10,20\n", NewOptions{})
+		if got := a.Results[0].Unit; got != unit {
+			t.Errorf("%s: %s, not %s", name, got, unit)
 		}
 	}
 }

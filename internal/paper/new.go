@@ -86,7 +86,8 @@ type importer struct {
 	notes          []Note
 	figures        map[string]imported // by place
 	count          map[imported]int
-	unitless       string // the last line of a file with figures without a unit: one note is enough
+	spreads        []string // columns with errors of figures: one note is enough
+	unitless       string   // the last line of a file with figures without a unit: one note is enough
 }
 
 // result is a result of the file, and the two others that it refers to.
@@ -111,6 +112,11 @@ func (w *importer) ambiguous(r result) bool {
 // has no name.
 func (w *importer) sheet(s Sheet) error {
 	s = w.joined(s)
+	rowWord, columnWord := "row", "column"
+	if w.SystemsInRows {
+		s, rowWord, columnWord = s.transposed(), columnWord, rowWord
+	}
+	s = w.measured(s)
 	derived := w.derived(s)
 	for i, row := range s.Rows {
 		for column := 1; i > 0 && column < len(row); column++ {
@@ -119,16 +125,16 @@ func (w *importer) sheet(s Sheet) error {
 			}
 			name, heading := strings.TrimSpace(row[0]), strings.TrimSpace(s.Rows[0][column])
 			c := cell{table: s.Name, where: s.where(i, column), text: strings.TrimSpace(row[column]), workload: name,
-				system: heading}
-			if w.SystemsInRows {
-				c.workload, c.system = heading, name
+				system: systemName(heading)}
+			if _, c.unit = withoutUnit(heading); c.unit != "" && s.sameSystem(column) {
+				c.workload = fmt.Sprintf("%s (%s)", name, c.unit)
 			}
 			switch {
 			case c.text == "":
 			case name == "":
-				return nameless("row", s.where(i, 0), c)
+				return nameless(rowWord, s.where(i, 0), c)
 			case heading == "":
-				return nameless("column", s.where(0, column), c)
+				return nameless(columnWord, s.where(0, column), c)
 			default:
 				w.cell(c)
 			}
@@ -149,9 +155,55 @@ var (
 	missing = regexp.MustCompile(`(?i)^(n/?a|nan|none|no|yes|ok|not|fail\w*|error|unknown|tbd|same|baseline)\b`)
 )
 
+// transposed is a sheet with its rows as columns.
+func (s Sheet) transposed() Sheet {
+	rows, at := make([][]string, len(s.Rows[0])), make([][]place, len(s.Rows[0]))
+	for i, row := range s.Rows {
+		for column, text := range row {
+			rows[column], at[column] = append(rows[column], text), append(at[column], s.at[i][column])
+		}
+	}
+	s.Rows, s.at = rows, at
+	return s
+}
+
+// sameSystem reports whether another column of a table has the same name but for its unit.
+func (s *Sheet) sameSystem(column int) bool {
+	for other, heading := range s.Rows[0] {
+		if other > 0 && other != column && systemName(heading) == systemName(s.Rows[0][column]) {
+			return true
+		}
+	}
+	return false
+}
+
+// measured is a sheet without the columns of words, such as those of remarks, each of which gets one note.
+func (w *importer) measured(s Sheet) Sheet {
+	for column := len(s.Rows[0]) - 1; column > 0; column-- {
+		first := ""
+		if slices.ContainsFunc(s.Rows[1:], func(row []string) bool {
+			cell := strings.TrimSpace(row[column])
+			if first == "" && strings.Trim(cell, " -–—") != "" {
+				first = cell
+			}
+			return strings.ContainsAny(cell, "0123456789")
+		}) || first == "" {
+			continue
+		}
+		w.note(cell{where: s.where(0, column), text: s.Rows[0][column]}, "is left out: no cell of it has a number")
+		rows, at := make([][]string, len(s.Rows)), make([][]place, len(s.Rows))
+		for i := range s.Rows {
+			rows[i] = slices.Delete(slices.Clone(s.Rows[i]), column, column+1)
+			at[i] = slices.Delete(slices.Clone(s.at[i]), column, column+1)
+		}
+		s.Rows, s.at = rows, at
+	}
+	return s
+}
+
 // joined is a sheet whose first columns, if several of them name the rows, are one.
 func (w *importer) joined(s Sheet) Sheet {
-	for !w.SystemsInRows && len(s.Rows[0]) > 2 && !slices.ContainsFunc(s.Rows[1:], func(row []string) bool {
+	for len(s.Rows[0]) > 2 && !slices.ContainsFunc(s.Rows[1:], func(row []string) bool {
 		cell := strings.TrimSpace(row[1])
 		return !label.MatchString(cell) || missing.MatchString(cell)
 	}) {
@@ -173,7 +225,7 @@ func nameless(what, where string, c cell) error {
 }
 
 // cell is a cell of a table.
-type cell struct{ table, where, text, workload, system string }
+type cell struct{ table, where, text, workload, system, unit string }
 
 func (w *importer) note(c cell, format string, args ...any) {
 	w.notes = append(w.notes, Note{c.where, c.text, fmt.Sprintf(format, args...)})
@@ -191,8 +243,10 @@ var (
 	commaNumber = regexp.MustCompile(`^(?:[0-9]{1,3}(?:[.'\x{2019} \x{a0}\x{202f}][0-9]{3})+|[0-9]+)(?:,[0-9]+)?$`)
 	// about precedes a number that is not exact.
 	about = regexp.MustCompile(`^(?i:[~≈∼]|about |ca\. ?|approx\. ?)\s*([0-9])`)
+	// spread is the error of a number, before or after its unit.
+	spread = regexp.MustCompile(`\s*(?:±|\+/-|\+-)\s*[0-9][0-9.,]*\s*%?`)
 	// footnotes and brackets say nothing about the number.
-	aside = regexp.MustCompile(`\[\^?[0-9A-Za-z]{1,3}\]|\([^()]*\)|[*†‡]+`)
+	aside = regexp.MustCompile(`\[\^?[0-9A-Za-z]{1,3}\]|\([^()]*\)|<sup>[^<]*</sup>|[*†‡¹²³⁰⁴-⁹]+`)
 )
 
 // cell turns one cell into a result.
@@ -208,8 +262,15 @@ func (w *importer) cell(c cell) {
 		}
 		return
 	}
+	if known, ok := knownUnit(unit); ok {
+		unit = known
+	}
+	if column := c.table + "\x00" + c.system; spread.MatchString(c.text) && !slices.Contains(w.spreads, column) {
+		w.spreads = append(w.spreads, column)
+		w.note(c, "is read without its error, as are the other cells of this column")
+	}
 	if unit == "" {
-		unit = w.unitOf(c.workload, c.system)
+		unit = cmp.Or(c.unit, w.unitOf(c.workload, c.system))
 	}
 	if unit == "" {
 		unit = "1"
@@ -273,7 +334,7 @@ func (w *importer) words(cell string) (value, unit, change, why string) {
 		}
 	}
 	cell = strings.TrimSpace(aside.ReplaceAllString(strings.ReplaceAll(cell, "()", ""), ""))
-	cell = about.ReplaceAllString(cell, "$1")
+	cell = about.ReplaceAllString(spread.ReplaceAllString(cell, " "), "$1")
 	if m := exponent.FindStringSubmatch(cell); m != nil {
 		n, ok := parseNumber(m[1])
 		power, _ := strconv.Atoi(m[2])
@@ -321,32 +382,61 @@ func (w *importer) number(s string) string {
 	return onlyDigits(s, '.')
 }
 
-// unitOf finds the unit in the brackets of a row's or a column's name.
+// unitOf finds the unit in the brackets of a row's or a column's name, or else among its words.
 func (w *importer) unitOf(names ...string) string {
 	for _, name := range names {
 		if m := inBrackets.FindStringSubmatch(name); m != nil {
-			for _, unit := range []string{m[1], shortUnit(m[1])} {
-				if _, known := measureOf(unit); known {
-					return unit
-				}
+			if unit, ok := knownUnit(m[1]); ok {
+				return unit
 			}
+		}
+	}
+	for _, name := range names {
+		before := ""
+		for word := range strings.FieldsSeq(inBrackets.ReplaceAllString(name, "")) {
+			word = strings.Trim(word, ",;:()[]")
+			unit, ok := knownUnit(word)
+			if ok && (strings.HasSuffix(unit, "/s") || slices.Contains(plainUnits, unit) && len(word) > 1) &&
+				!plainNumber.MatchString(before) { // "in 10 seconds" is no unit
+				return unit
+			}
+			before = word
 		}
 	}
 	return w.Unit
 }
 
-// shortUnit writes a unit of words as tare does: "Events/sec" is events/s.
-func shortUnit(unit string) string {
-	lower := strings.ToLower(unit)
-	if lower == "seconds" || lower == "second" || lower == "secs" {
-		return "s"
-	}
-	for _, second := range []string{"/second", "/sec", " per second"} {
-		if rate, ok := strings.CutSuffix(lower, second); ok {
-			return rate + "/s"
+// plainUnits are units that mean nothing else in the name of a row or a column, besides rates.
+var plainUnits = []string{"s", "ms", "us", "µs", "μs", "ns", "IOPS", "MFLOPS", "GFLOPS"}
+
+// unitWords are other ways to write units that tare knows; bits and bytes differ by their case.
+var unitWords = map[string]string{
+	"seconds": "s", "secs": "s", "milliseconds": "ms", "msec": "ms", "msecs": "ms", "microseconds": "us", "usec": "us",
+	"usecs": "us", "nanoseconds": "ns", "nsec": "ns", "minutes": "min", "hours": "h", "iops": "IOPS",
+	"tps": "transactions/s", "qps": "queries/s", "rps": "requests/s", "req/s": "requests/s", "reqs/s": "requests/s",
+	"TPS": "transactions/s", "QPS": "queries/s", "RPS": "requests/s", "MBps": "MB/s", "GBps": "GB/s", "KBps": "kB/s",
+	"kBps": "kB/s", "Gbps": "Gbit/s", "Mbps": "Mbit/s", "Kbps": "kbit/s", "kbps": "kbit/s", "Gbits/s": "Gbit/s",
+	"Mbits/s": "Mbit/s", "Kbits/s": "kbit/s", "kbits/s": "kbit/s",
+}
+
+// knownUnit returns a unit as tare writes it: "Events/sec" is events/s. false: tare does not know it.
+func knownUnit(word string) (string, bool) {
+	bare := word
+	for _, second := range []string{"/second", "/sec", " per second", " per sec"} {
+		if at := len(word) - len(second); at > 0 && strings.EqualFold(word[at:], second) {
+			bare = word[:at] + "/s"
 		}
 	}
-	return lower
+	for _, unit := range []string{bare, unitWords[bare], strings.ToLower(bare), unitWords[strings.ToLower(bare)]} {
+		_, known := measureOf(unit)
+		if data := strings.TrimSuffix(unit, "/s"); unit != bare && unit == strings.ToLower(bare) && len(bytesPer[data]) > 0 {
+			continue // bits or bytes
+		}
+		if known && unit != "" {
+			return unit, true
+		}
+	}
+	return "", false
 }
 
 // better is whether lower or higher figures of a unit are better.

@@ -79,8 +79,8 @@ func TestPage(t *testing.T) {
 				}
 			}
 		}
-		// Seven rows have a finding; three more findings are about claims or the same row.
-		if figures != len(a.Results) || wrong != 7 {
+		// Eight rows have a finding; three more findings are about claims or the same row.
+		if figures != len(a.Results) || wrong != 8 {
 			t.Errorf("%d figures, not %d; %d are wrong", figures, len(a.Results), wrong)
 		}
 		if measured != nil && (held == 0 || only != 3) || measured == nil && held+only > 0 {

@@ -168,8 +168,11 @@ type Claim struct {
 	printed string
 }
 
-// Share is a number of rows, and of how many: "3 of 4".
-type Share struct{ Count, Of int }
+// Share is a number of rows, and of how many: "3 of 4"; or more than half of them.
+type Share struct {
+	Count, Of int
+	Most      bool
+}
 
 //go:embed data/*.yaml
 var files embed.FS

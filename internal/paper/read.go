@@ -45,14 +45,14 @@ var (
 	valueKind  = figureKind(`a number, or a bound such as ">=50", "~20" or "6..8"`, parseFigure)
 	ratioKind  = figureKind(`a number, "1:5", "5:1", or a bound such as ">2" or "~10"`, parseRatio)
 
-	shareKind = strict.OrNull(strict.Scalar(`a share of rows, such as "3 of 4"`, nil, func(s string) (*Share, error) {
-		var v Share
+	shareKind = strict.OrNull(strict.Scalar(`a share of rows, such as "3 of 4", or "most"`, nil, func(s string) (*Share, error) {
+		v := Share{Most: s == "most"}
 		m := shareForm.FindStringSubmatch(s)
 		if m != nil {
 			v.Count, _ = strconv.Atoi(m[1])
 			v.Of, _ = strconv.Atoi(m[2])
 		}
-		return &v, wrong(s, m != nil && v.Count <= v.Of && v.Of > 0)
+		return &v, wrong(s, v.Most || m != nil && v.Count <= v.Of && v.Of > 0)
 	}, nil, strict.Text))
 	shareForm = regexp.MustCompile(`^([0-9]{1,4}) of ([0-9]{1,4})$`)
 )

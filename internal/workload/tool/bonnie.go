@@ -24,13 +24,16 @@ var (
 	bonnieLine = regexp.MustCompile(`(?m)^(?:1\.9\d[a-z]?,\d\.\d+[a-z]*,.*|[\w.-]+,\d+[KMGT]?(?::[\w]+)?(?:,(?:[\d.]+|\++|))+(?:,\d+(?::[\d:/]+)?)` +
 		`(?:,(?:[\d.]+|\++|)){12})$`)
 	bonnieWait = regexp.MustCompile(`^(\d+)(us|ms|s)$`)
-	bonnieSize = regexp.MustCompile(`^\d+(M|G|T|)(?::\w+)?$`) // :chunk in version 1
+	bonnieSize = regexp.MustCompile(`^\d+(K|M|G|T|)(?::\w+)?$`) // :chunk in version 1
 	bonnieSays = regexp.MustCompile(`(?m)^(?:You must use the "-u" switch.*|File size should be double RAM.*|usage:` +
 		`.*|Can't .*|Bonnie: .*)$`)
 )
 
 // bonnieSettings are fields that are no figures.
 var bonnieSettings = strings.Fields("format_version bonnie_version name io_chunk_size file_chunk_size")
+
+// bonnieRates are the rates of data.
+var bonnieRates = strings.Fields("putc put_block rewrite getc get_block")
 
 // readBonnie reads the CSV lines, which bonnie++ prints with and without -q, one for each run of -x. It leaves out what
 // bonnie++ did not run, and what was too short to measure.
@@ -80,39 +83,63 @@ func readBonnie(text string, r *Report) error {
 }
 
 var (
-	bonnieRow   = regexp.MustCompile(`^(?:\S+ +(\d+[KMGT]?)(?::\w+)?| +(\d+)(?::\S+)?)((?: +(?:[\d.]+|\++)){12})$`)
-	bonnieWaits = regexp.MustCompile(`^Latency +(\d+[um]?s(?: +\d+[um]?s){5})$`)
-	bonnieHead  = regexp.MustCompile(`^Version +(\d\.\w+) `)
+	// bonnieRow is a row of the table; version 2 writes 925k for K/s, and 572m.
+	bonnieRow    = regexp.MustCompile(`^(\S*) +(\d+[KMGT]?)(?::\S*)?((?: +(?:[\d.]+[kmg]?|\+{3,})){12})$`)
+	bonnieWaits  = regexp.MustCompile(`^Latency +(\d+[um]?s(?: +\d+[um]?s){5})$`)
+	bonnieHead   = regexp.MustCompile(`^Version +(\d\.\w+) `)
+	bonnieScales = map[string]float64{"k": 1, "m": 1 << 10, "g": 1 << 20} // of K/s
 )
 
-// bonnieTable reads the table that people publish without the CSV line below it. Its figures are rounded alike.
+// bonnieTable reads the table that people publish without the CSV line below it. Its figures are rounded alike. Rows
+// of several machines, as bon_csv2txt writes them, are numbered.
 func bonnieTable(text string, r *Report) error {
-	fields, latencies := bonnieFields[9:21], bonnieFields[38:44] // of the transfers
+	files, row := false, 0
+	rows := 0
+	for line := range strings.Lines(text) {
+		if m := bonnieRow.FindStringSubmatch(strings.TrimRight(line, " \n")); m != nil && !bonnieFiles(m) {
+			rows++
+		}
+	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \n")
 		if m := bonnieHead.FindStringSubmatch(line); m != nil {
 			r.Version = m[1]
-			continue
 		}
-		names, words := fields, []string(nil)
+		prefix := ""
+		var names, words []string
 		if m := bonnieRow.FindStringSubmatch(line); m != nil {
-			size, of := "file_size", m[1]
-			if of == "" {
-				size, of, names = "num_files", m[2], bonnieFields[26:38]
-				latencies = bonnieFields[44:]
+			size := "file_size"
+			if was := files; bonnieFiles(m) {
+				if files = true; !was {
+					row = 0
+				}
+				size, names = "num_files", bonnieFields[26:38]
+			} else {
+				files, names = false, bonnieFields[9:21]
 			}
-			if err := addBonnie(r, size, of); err != nil {
+			row++
+			if rows > 1 {
+				prefix = fmt.Sprintf("run %d: ", row)
+			}
+			if err := addBonnie(r, prefix+size, m[2]); err != nil {
 				return err
 			}
 			words = strings.Fields(m[3])
 		} else if m := bonnieWaits.FindStringSubmatch(line); m != nil {
-			names, words = latencies, strings.Fields(m[1])
+			if rows > 1 {
+				prefix = fmt.Sprintf("run %d: ", row)
+			}
+			names, words = bonnieFields[38:44], strings.Fields(m[1])
+			if files {
+				names = bonnieFields[44:]
+			}
 		}
 		for i, word := range words {
-			if strings.Trim(word, "+") == "" {
-				continue
+			if strings.Trim(word, "+") == "" || i%2 == 0 && i+1 < len(words) && strings.HasPrefix(word, "0") &&
+				words[i+1] == "+++" {
+				continue // not measured
 			}
-			if err := addBonnie(r, names[i], word); err != nil {
+			if err := addBonnie(r, prefix+names[i], word); err != nil {
 				return err
 			}
 		}
@@ -120,43 +147,55 @@ func bonnieTable(text string, r *Report) error {
 	return nil
 }
 
+// bonnieFiles reports whether a row is of the table of files: the size of a file has a unit, a number of files has none.
+func bonnieFiles(row []string) bool { return strings.Trim(row[2], "0123456789") == "" }
+
 // addBonnie adds a field.
-func addBonnie(r *Report, name, word string) error {
+func addBonnie(r *Report, named, word string) error {
+	name := runNumber.ReplaceAllString(named, "")
 	if strings.HasSuffix(name, "_latency") {
 		m := bonnieWait.FindStringSubmatch(word)
 		if m == nil {
 			return fault.Guestf("%s: no latency in %s", name, Quote(word))
 		}
 		if v := r.number(m[1]); v > 0 {
-			r.add(name, v, m[2], Lower)
+			r.add(named, v, m[2], Lower)
 		}
 		return nil
 	}
 	if name == "file_size" || name == "num_files" {
 		word, _, _ = strings.Cut(word, ":") // version 1 has the chunk, or the sizes of files, behind it
 	}
-	v, err := Number(strings.TrimRight(word, "MGT"))
+	digits := strings.TrimRight(word, "KMGTkmg")
+	v, err := Number(digits)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", named, err)
 	}
+	scaled := digits != word && name != "file_size" && !slices.Contains(bonnieRates, name)
 	switch {
+	case scaled:
+		return damaged("bonnie++", word)
 	case name == "file_size":
 		m := bonnieSize.FindStringSubmatch(word)
 		if m == nil {
 			return fault.Guestf("bonnie++ does not print the size of the file: %s", Quote(word))
 		}
-		r.add(name, v, map[string]string{"": "MiB", "M": "MiB", "G": "GiB", "T": "TiB"}[m[1]], "")
+		r.add(named, v, map[string]string{"": "MiB", "K": "KiB", "M": "MiB", "G": "GiB", "T": "TiB"}[m[1]], "")
 	case strings.HasSuffix(name, "_cpu"):
-		r.add(name, v, "%CP", Lower)
+		r.add(named, v, "%CP", Lower)
 	case strings.HasPrefix(name, "seq_") || strings.HasPrefix(name, "ran_") || name == "seeks":
-		r.add(name, v, "1/s", Higher)
-	case slices.Contains([]string{"putc", "put_block", "rewrite", "getc", "get_block"}, name):
-		r.add(name, v, "K/s", Higher)
+		r.add(named, v, "1/s", Higher)
+	case slices.Contains(bonnieRates, name):
+		if scale := word[len(digits):]; scale != "" {
+			r.addScaled(named, digits, scale, bonnieScales[scale], "K/s", Higher)
+			return nil
+		}
+		r.add(named, v, "K/s", Higher)
 	default:
-		r.add(name, v, "", "")
+		r.add(named, v, "", "")
 	}
 	return nil
 }
 
-// bonnieBegins are the CSV lines, one for each run.
-const bonnieBegins = `1\.9\d[a-z]?,\d`
+// bonnieStarts finds the runs by the first heading of their tables or, with -q, by their CSV lines.
+var bonnieStarts = most(begins(`(?:Version +\S+)? +-{4,}Sequential Output`), begins(`1\.9\d[a-z]?,\d`))

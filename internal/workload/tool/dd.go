@@ -85,7 +85,7 @@ func withDD(r *Report, text, bytes, seconds, rate string) error {
 	if err != nil {
 		return err
 	}
-	lines := Grep(text, "records", "copied", "transferred")
+	lines := Grep(text, "record", "copied", "transferred")
 	in, out := len(ddRecords[0].line.FindAllString(lines, -1)), len(ddRecords[1].line.FindAllString(lines, -1))
 	ends := ddEnd.FindAllString(lines, -1)
 	ends = slices.DeleteFunc(ends, func(end string) bool { return !ddLine.MatchString(end) })

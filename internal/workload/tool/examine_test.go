@@ -221,7 +221,12 @@ func TestRuns(t *testing.T) {
 	for _, name := range []string{"ab/index-c10-n5000.txt", "dd/write-1G-pass1.txt", "fio/read-normal.txt",
 		"fio/randread-2M-json.txt", "iperf3/tcp-text.txt", "iperf2/tcp-text.txt", "netperf/tcp_stream.txt",
 		"pgbench/progress.txt", "stress-ng/exec-100.txt", "sysbench/cpu.txt", "wrk/index-c10.txt", "iozone/auto-64k-4m.txt",
-		"nbench/default.txt", "mbw/memcpy-64.txt", "sockperf/ping-pong-tcp.txt", "bonnie++/default-small.txt"} {
+		"nbench/default.txt", "mbw/memcpy-64.txt", "sockperf/ping-pong-tcp.txt", "bonnie++/default-small.txt",
+		"nuttcp/intervals.txt", "nuttcp/running-total.txt", "nuttcp/verbose.txt", "nuttcp/tcp-fparse.txt",
+		"openssl/speed-multi.txt", "openssl/speed-rsa.txt", "openssl/speed-human.txt", "redis-benchmark/set-get.txt",
+		"redis-benchmark/published-v5.txt", "redis-benchmark/quiet.txt", "redis-benchmark/set-get-csv.txt",
+		"lmbench/lat_ctx-s0.txt", "tar/checkpoint.txt", "tar/checkpoint-echo.txt", "ioping/quiet.txt", "ioping/text.txt",
+		"unixbench/quiet-three.txt", "bonnie++/quiet-csv.txt", "perf-bench/sched-all.txt"} {
 		tool, text := filepath.Dir(name), fixture(t, name)
 		one := examine(t, tool, text)
 		two := examine(t, tool, text+text)
@@ -238,6 +243,89 @@ func TestRuns(t *testing.T) {
 		}
 		if left := two.Unread(); len(left) > 0 {
 			t.Errorf("%s: %q", name, left)
+		}
+	}
+}
+
+// TestThreeRuns: runs of a tool without a first line are numbered where lines of one run come back.
+func TestThreeRuns(t *testing.T) {
+	csv := fixture(t, "iperf2/tcp-csv.txt")
+	again := strings.Replace(csv, "48098", "48099", 1)
+	table, cpu := fixture(t, "bonnie++/bon_csv2txt.txt"), fixture(t, "sysbench/cpu.txt")
+	for _, c := range []struct {
+		tool, text, name string
+		value            float64
+	}{
+		{"iperf2", csv + again + strings.Replace(csv, "48098", "48100", 1), "run 2: throughput", 4633531226},
+		{"iperf2", csv + again + strings.Replace(csv, "48098", "48100", 1), "run 3: bytes", 1740767292},
+		{"bonnie++", table + strings.Replace(table, "925k", "926k", 1), "run 2: putc", 926},
+		{"sysbench", strings.Repeat(cpu[strings.Index(cpu, "Running the test"):], 3), "run 3: min latency", 0},
+	} {
+		r := examine(t, c.tool, c.text)
+		if len(r.All(c.name)) == 0 || c.value != 0 && r.Value(c.name) != c.value || len(r.Unread()) > 0 {
+			t.Errorf("%s: no %s of %v: %v, unread %q", c.tool, c.name, c.value, r.Figures, r.Unread())
+		}
+	}
+}
+
+// TestUnreadByPlace: a line that is not read is told even if its numbers are figures elsewhere.
+func TestUnreadByPlace(t *testing.T) {
+	for name, of := range map[string]string{"wrk/index-c10.txt": "requests", "sysbench/cpu.txt": "events",
+		"iperf3/tcp-text.txt": "received throughput", "fio/read-normal.txt": "read size", "dd/write-1G-pass1.txt": "bytes",
+		"stress-ng/exec-100.txt": "exec bogo ops", "pgbench/tpcb-c4-j2.txt": "rate"} {
+		tool, text := filepath.Dir(name), fixture(t, name)
+		line := fmt.Sprintf("Something new: %s furlongs", number(value(t, examine(t, tool, text), of).Value))
+		r := examine(t, tool, text+line+"\n")
+		if left := r.Unread(); len(left) != 1 || left[0] != line {
+			t.Errorf("%s: %q, not %q", name, left, line)
+		}
+	}
+}
+
+// TestParts: of a part of an output that people publish, the figures are read, and a doubt tells what is missing.
+func TestParts(t *testing.T) {
+	for _, c := range []struct {
+		tool, text, name string
+		value            float64
+	}{
+		{"fio", "  read: IOPS=45.3k, BW=177MiB/s (186MB/s)(10.4GiB/60001msec)\n    clat (usec): min=98, max=12011, avg=697.21, " +
+			"stdev=210.11\n", "read mean completion latency", 697210},
+		{"fio", "   READ: bw=1282MiB/s (1344MB/s), 1282MiB/s-1282MiB/s (1344MB/s-1344MB/s), io=4096MiB (4295MB), " +
+			"run=3196-3196msec\n", "all jobs read bw", 1282 << 20},
+		{"sysbench", "CPU speed:\n    events per second:  1138.35\n", "events per second", 1138.35},
+		{"iperf3", "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n" +
+			"[  5]   0.00-1.00   sec  1.09 GBytes  9.40 Gbits/sec    0   1.50 MBytes       \n", "0.00-1.00 s, 5: throughput", 9.4e9},
+		{"iperf3", "[  4]   0.00-10.00  sec  10.9 GBytes  9.39 Gbits/sec   12             sender\n", "sent throughput", 9.39e9},
+		{"wrk", "    Latency    12.31ms   30.11ms 512.20ms   94.10%\nRequests/sec:  16812.33\n", "requests", 16812.33},
+		{"pgbench", "scaling factor: 100\ntps = 2005.634512 (including connections establishing)\n", "rate, including connecting",
+			2005.634512},
+		{"unixbench", "Dhrystone 2 using register variables         116700.0   30112345.6   2580.3\n",
+			"Dhrystone 2 using register variables: index", 2580.3},
+	} {
+		r := examine(t, c.tool, c.text)
+		if f := value(t, r, c.name); f.Value != c.value || len(r.Doubts) == 0 && c.tool != "unixbench" {
+			t.Errorf("%s: %+v, doubts %v", c.tool, f, r.Doubts)
+		}
+		if left := r.Unread(); len(left) > 0 {
+			t.Errorf("%s: unread %q", c.tool, left)
+		}
+	}
+}
+
+// TestLogged: the times and names that logs put before each line are no part of an output.
+func TestLogged(t *testing.T) {
+	for _, name := range []string{"sysbench/cpu.txt", "fio/read-normal.txt", "wrk/index-c10.txt", "sockperf/ping-pong-tcp.txt"} {
+		tool, text := filepath.Dir(name), fixture(t, name)
+		want := figuresText(examine(t, tool, text))
+		for what, before := range map[string]string{"a CI's log": "2023-05-01T12:00:07.1234567Z ",
+			"a container's": "bench-1  | ", "a journal": "[2023-05-01 12:00:07] "} {
+			var b strings.Builder
+			for line := range strings.Lines(text) {
+				b.WriteString(before + line)
+			}
+			if got := figuresText(examine(t, tool, b.String())); got != want {
+				t.Errorf("%s with %s: %s", name, what, got)
+			}
 		}
 	}
 }
@@ -355,7 +443,7 @@ func TestRunsWithoutFirstLine(t *testing.T) {
 		{"zstd", zstd + strings.ReplaceAll(zstd, "3.30", "3.31"), "run 2: packed", 3.31},
 		{"redis-benchmark", "SET: 99009.90 requests per second\nSET: 98039.22 requests per second\n",
 			"run 1: SET: rate", 99009.9},
-		{"tar", tar + times("0m1.000s") + times("0m2.000s"), "bytes written", 40960},
+		{"tar", tar + times("0m1.000s") + times("0m2.000s"), "run 1: bytes written", 40960},
 		{"tcpbench", fixture(t, "tcpbench/tcp.txt"), "", 0},
 	} {
 		r := examine(t, c.tool, c.text)

@@ -17,6 +17,7 @@ type fioRun struct {
 	sides [4]fioSide // in the order of fioSides
 	// failed is fio's error code
 	failed float64
+	part   bool // nobody pasted the line with the error code
 }
 
 // fioSides are the directions of a run; with --unified_rw_reporting, mixed is all of them.
@@ -83,7 +84,7 @@ func readFio(text string, r *Report) error {
 				return err
 			}
 		}
-	} else if fioTextGroup.find(text) != "" {
+	} else if fioTextGroup.find(text) != "" || r.lenient && fioTextPart.MatchString(text) {
 		if runs, err = parseFioText(details, text); err != nil {
 			return err
 		}
@@ -105,7 +106,9 @@ func readFio(text string, r *Report) error {
 				return err
 			}
 		}
-		r.add(job+"error code", run.failed, "", Lower) // others than 0 are errors, or in doubt
+		if !run.part {
+			r.add(job+"error code", run.failed, "", Lower) // others than 0 are errors, or in doubt
+		}
 	}
 	r.err = cmp.Or(r.err, details.err)
 	r.Version = details.Version

@@ -33,21 +33,27 @@ func parseFioJobs(runs []fioRun, details *Report, text string) ([]fioRun, error)
 		ClatUs   latency `json:"clat"` // of fio 2
 		LatUs    latency `json:"lat"`
 	}
+	type job struct {
+		Name    string         `json:"jobname"`
+		Host    string         `json:"hostname"`
+		Error   float64        `json:"error"`
+		Options map[string]any `json:"job options"`
+		Read    side           `json:"read"`
+		Write   side           `json:"write"`
+		Trim    side           `json:"trim"`
+		Mixed   side           `json:"mixed"`
+	}
 	var doc struct {
 		Version string         `json:"fio version"`
 		Global  map[string]any `json:"global options"`
-		Jobs    []struct {
-			Name    string         `json:"jobname"`
-			Error   float64        `json:"error"`
-			Options map[string]any `json:"job options"`
-			Read    side           `json:"read"`
-			Write   side           `json:"write"`
-			Trim    side           `json:"trim"`
-			Mixed   side           `json:"mixed"`
-		} `json:"jobs"`
+		Jobs    []job          `json:"jobs"`
+		Clients []job          `json:"client_stats"`
 	}
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
 		return nil, fault.Guestf("fio's JSON is damaged or cut off: %w", err)
+	}
+	if len(doc.Jobs) == 0 { // of fio --client: one for each job of a server, and one of all
+		doc.Jobs = doc.Clients
 	}
 	if len(doc.Jobs) == 0 {
 		return nil, fault.Guestf("fio's JSON has no jobs")
@@ -68,7 +74,7 @@ func parseFioJobs(runs []fioRun, details *Report, text string) ([]fioRun, error)
 			return otherwise
 		}
 		run := fioRun{
-			name: quoteless(job.Name), failed: job.Error,
+			name: fioJobName(job.Name, job.Host), failed: job.Error,
 			rw:    option("rw", option("readwrite", "")),
 			depth: fioDepth(option("ioengine", "psync"), option("iodepth", "1"), option("numjobs", "1")),
 		}
@@ -90,6 +96,14 @@ func parseFioJobs(runs []fioRun, details *Report, text string) ([]fioRun, error)
 	return runs, addFioDetails(details, tree)
 }
 
+// fioJobName is the name of a job, and of the server that ran it, if there is one.
+func fioJobName(name, host string) string {
+	if host != "" {
+		name += " on " + host
+	}
+	return quoteless(name)
+}
+
 // two sets what fio 2 prints in other units. Its io_bytes were KiB before they were bytes.
 func (s *fioSide) two(bw, clat, lat float64) {
 	s.bw, s.clat, s.lat = bw, clat, lat
@@ -102,11 +116,15 @@ func (s *fioSide) two(bw, clat, lat float64) {
 
 // addFioDetails adds what is in fio's JSON besides the figures of a fioSide.
 func addFioDetails(details *Report, tree map[string]any) error {
-	jobs, _ := tree["jobs"].([]any)
+	jobs, ok := tree["jobs"].([]any)
+	if !ok {
+		jobs, _ = tree["client_stats"].([]any)
+	}
 	for _, of := range jobs {
 		job, _ := of.(map[string]any)
-		name := quoteless(fmt.Sprint(job["jobname"]))
-		for _, key := range []string{"job options", "error", "groupid", "eta", "job_start"} {
+		host, _ := job["hostname"].(string)
+		name := fioJobName(fmt.Sprint(job["jobname"]), host)
+		for _, key := range []string{"job options", "port", "error", "groupid", "eta", "job_start"} {
 			delete(job, key)
 		}
 		for key, of := range job {

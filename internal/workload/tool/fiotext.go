@@ -15,11 +15,13 @@ var (
 	fioTextGroup = line("groupid=", `^(\S[^\n]*?): \(groupid=\d+, jobs=(\d+)\): err= ?(\d+).*$`)
 	fioTextHead  = regexp.MustCompile(`(?m)^([^\n]*): \(g=\d+\): rw=(\w+), .*ioengine=(\S+), iodepth=(\d+)`)
 	// Versions 2.14 to 2.99 leave out the B of some units.
-	fioTextSide = regexp.MustCompile(`^ {2,3}(read|write|trim|mixed) ?: IOPS=([\d.]+)([kMG]?), BW=([\d.]+)([KMGT]?` +
+	fioTextSide = regexp.MustCompile(`^ *(read|write|trim|mixed) ?: IOPS=([\d.]+)([kMG]?), BW=([\d.]+)([KMGT]?` +
 		`i?B?)(?:/s)? [^\n]*\(([\d.]+)([KMGT]?i?B?)/(\d+)msec\)`)
 	// Version 2 and before: K is 1024 in amounts and rates of data, and 1000 elsewhere.
-	fioTextSide2 = regexp.MustCompile(`^ {2,3}(read|write|trim|mixed) ?: io=([\d.]+)([KMGT]?)i?B?, bw=([\d.]+)([KMGT]?)i?B?/s, ` +
+	fioTextSide2 = regexp.MustCompile(`^ *(read|write|trim|mixed) ?: io=([\d.]+)([KMGT]?)i?B?, bw=([\d.]+)([KMGT]?)i?B?/s, ` +
 		`iops=([\d.]+)([kKMG]?) ?, runt= *(\d+)msec`)
+	// fioTextPart is the line of a direction, in any version.
+	fioTextPart    = regexp.MustCompile(`(?m)^ *(?:read|write|trim|READ|WRITE|TRIM) ?: (?:IOPS=|io=|bw=).*msec`)
 	fioTextVersion = regexp.MustCompile(`(?m)^fio[- ](\d[\w.]*(?:-[\w.]+)*)$`)
 	// of --unified_rw_reporting=both; only the latencies are known
 	fioTextNone = regexp.MustCompile(`^ {2,3}mixed: IOPS=0, BW=0 `)
@@ -29,7 +31,7 @@ var (
 	fioTextOps2 = regexp.MustCompile(`^ +issued +(?:: total=r=(\d+)/w=(\d+)/d=(\d+), short=r=(\d+)/w=(\d+)/d=(\d+)` +
 		`(?:, drop=r=(\d+)/w=(\d+)/d=(\d+))?|r/w/d: total=(\d+)/(\d+)/(\d+), short=(\d+)/(\d+)/(\d+))$`)
 	fioTextEnd = regexp.MustCompile(`^ +latency +: target=`)
-	fioTextAll = regexp.MustCompile(`^ +(READ|WRITE|TRIM|MIXED): (?:bw=.*, io=.*, run=\d+-\d+msec|io=.*, aggrb=.*, maxt=\d+msec)$`)
+	fioTextAll = regexp.MustCompile(`^ *(READ|WRITE|TRIM|MIXED): (?:bw=.*, io=.*, run=\d+-\d+msec|io=.*, aggrb=.*, maxt=\d+msec)$`)
 	// fioTextHas are lines with words like avg=2.5k, of which a line with fsyncs is only a heading.
 	fioTextHas  = regexp.MustCompile(`^( +)([\w -]*?)(?: \( *([\w/ ]+)\))? *:(.* \S+=.*)$`)
 	fioTextPct  = regexp.MustCompile(`^ +(\w+) percentiles \((\w+)\):$`)
@@ -71,14 +73,22 @@ func parseFioText(details *Report, text string) ([]fioRun, error) {
 	if m := fioTextVersion.FindStringSubmatch(text); m != nil {
 		details.Version = m[1]
 	}
+	if fioTextGroup.find(text) == "" { // a part that somebody published
+		r.runs, r.open = []fioRun{{part: true}}, true
+		if err := details.doubt(fault.Guestf("fio's output is incomplete: it has no line with groupid and err")); err != nil {
+			return nil, err
+		}
+	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if err := r.read(line); err != nil {
 			return nil, err
 		}
 	}
 	if r.open || len(r.pending) > 0 {
-		return nil, fault.Guestf("fio's output is incomplete: after the figures of %s, there is no line of all jobs",
-			Quote(r.runs[len(r.runs)-1].name))
+		if err := details.doubt(fault.Guestf("fio's output is incomplete: after the figures of %s, there is no line of all jobs",
+			Quote(r.runs[len(r.runs)-1].name))); err != nil {
+			return nil, err
+		}
 	}
 	heads := map[string][]string{}
 	for _, m := range fioTextHead.FindAllStringSubmatch(text, -1) {

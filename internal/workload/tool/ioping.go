@@ -86,14 +86,19 @@ func iopingOperation(text string) string {
 	return ""
 }
 
-// iopingIntervals adds the lines of -B and -p.
+// iopingIntervals adds the lines of -B and -p. Where nothing else is printed, several lines may be intervals of a run, or
+// runs.
 func iopingIntervals(raw []string, r *Report) error {
-	for i, of := range raw {
-		prefix := fmt.Sprintf("interval %d: ", i+1)
+	of := "interval"
+	if len(r.Figures) == 0 {
+		of = "line"
+	}
+	for i, line := range raw {
+		prefix := fmt.Sprintf("%s %d: ", of, i+1)
 		if len(raw) == 1 && len(r.Figures) == 0 {
 			prefix = ""
 		}
-		f := r.numbers(strings.Fields(of)...)
+		f := r.numbers(strings.Fields(line)...)
 		for i, c := range iopingRawColumns {
 			r.add(prefix+c.name, f[i], c.unit, c.better)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,12 +24,13 @@ type iperf3Sum struct {
 
 // readIperf3 reads the JSON of a TCP or UDP test, or its text, of the client or the server.
 func readIperf3(text string, r *Report) error {
-	objects, _, err := jsonObjects("iperf3", text)
+	objects, others, err := jsonObjects("iperf3", text)
 	if err != nil {
 		return err
 	}
+	objects = slices.DeleteFunc(objects, func(o string) bool { return !iperf3Result.MatchString(o) })
 	if len(objects) == 0 {
-		return readIperf3Text(text, r)
+		return readIperf3Text(others, r)
 	}
 	if objects, err = iperf3Events(objects); err != nil {
 		return err
@@ -185,7 +187,7 @@ func iperf3Unit(name string) (string, bool) {
 
 // The lines of iperf3's text. They may begin with a time stamp or a title.
 var (
-	iperf3Row = regexp.MustCompile(`^(?:.*? )?\[(SUM| *\d+)\](?:\[([TR]X-[CS])\])? +(\d+\.\d+)-(\d+\.\d+) +sec +(\d` +
+	iperf3Row = regexp.MustCompile(`^(?:.*? )?\[(SUM| *\d+)\](?:\[([TR]X-[CS])\])? +(\d+\.\d+)-(\d+\.\d+) *sec +(\d` +
 		`+(?:\.\d+)?) ([KMGT]?)Bytes +` +
 		`(\d+(?:\.\d+)?) ([KMGT]?)(bits|Bytes)/sec(.*)$`)
 	// What follows the rate: retransmits and the congestion window, or datagrams, jitter and losses.
@@ -239,18 +241,27 @@ func readIperf3Text(text string, r *Report) error {
 		r.Version = cmp.Or(r.Version, "3.1 or before")
 	}
 	if t.done["receiver"] == 0 || client && !t.old && t.done["sender"] != t.done["receiver"] {
-		return fault.WithRemedy(fault.Guestf("the output does not contain what the receiver got"), "run iperf3 -c with -J")
+		if err := r.doubt(fault.WithRemedy(fault.Guestf("the output does not contain what the receiver got"),
+			"run iperf3 -c with -J")); err != nil {
+			return err
+		}
 	}
 	if client && len(r.Doubts) == 0 && !strings.Contains(text+server, "iperf Done.") {
-		return fault.Guestf("iperf3 did not print \"iperf Done.\": the output is cut off")
+		if err := r.doubt(fault.Guestf("iperf3 did not print \"iperf Done.\": the output is cut off")); err != nil {
+			return err
+		}
 	}
 	if sums := map[bool]int{true: 2, false: 1}[t.both]; t.streams > sums && t.done["SUM"] < sums {
-		return fault.Guestf("iperf3 had %d streams, but the output has no line [SUM] of the receiver: it is cut off, or "+
-			"of several runs; save each run in its own file", t.streams)
+		if err := r.doubt(fault.Guestf("iperf3 had %d streams, but the output has no line [SUM] of the receiver: it is cut "+
+			"off, or of several runs; save each run in its own file", t.streams)); err != nil {
+			return err
+		}
 	}
 	if want := t.streams + t.done["SUM"]; connected > 0 && t.done["receiver"] != want {
-		return fault.Guestf("iperf3 had %d streams, but the output has %d results of receivers: it is cut off, or of "+
-			"several runs; save each run in its own file", t.streams, t.done["receiver"]-t.done["SUM"])
+		if err := r.doubt(fault.Guestf("iperf3 had %d streams, but the output has %d results of receivers: it is cut off, or "+
+			"of several runs; save each run in its own file", t.streams, t.done["receiver"]-t.done["SUM"])); err != nil {
+			return err
+		}
 	}
 	for line := range strings.SplitSeq(server, "\n") {
 		if err := t.line(line, "server: "); err != nil {
@@ -273,10 +284,15 @@ func readIperf3Text(text string, r *Report) error {
 	return nil
 }
 
+// iperf3Result tells a result in JSON, or an event, from what -d prints in between.
+var iperf3Result = regexp.MustCompile(`"(?:end|event|intervals|error|start)"`)
+
 var (
 	iperf3Version = regexp.MustCompile(`(?m)^iperf (\d\.\S+)(?: \(.*\))?$`)
 	iperf3Ended   = regexp.MustCompile(`(?m)^.*interrupt - the .* has terminated.*$`)
-	iperf3Sent    = regexp.MustCompile(`^(?:.*? )?\[(SUM| *\d+)\] Sent (\d+) datagrams$`)
+	// iperf3Swap is the line of datagrams that arrived in another order.
+	iperf3Swap = regexp.MustCompile(`^(?:.*? )?\[(SUM| *\d+)\](?:\[[TR]X-[CS]\])? +(\d+\.\d+-\d+\.\d+) +sec +(\d+) datagrams received out-of-order$`)
+	iperf3Sent = regexp.MustCompile(`^(?:.*? )?\[(SUM| *\d+)\] Sent (\d+) datagrams$`)
 )
 
 // iperf3Streams counts the streams that the lines with rates name.
@@ -306,6 +322,10 @@ func (t *iperf3Text) line(line, who string) error {
 			prefix = "stream " + strings.TrimSpace(m[1]) + ": "
 		}
 		t.r.add(who+prefix+"sent datagrams", t.r.number(m[2]), "1", "")
+		return nil
+	}
+	if m := iperf3Swap.FindStringSubmatch(line); m != nil {
+		t.r.add(who+m[2]+" s, "+strings.TrimSpace(m[1])+": datagrams received out of order", t.r.number(m[3]), "1", Lower)
 		return nil
 	}
 	m := iperf3Row.FindStringSubmatch(line)

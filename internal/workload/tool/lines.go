@@ -59,7 +59,9 @@ func lines(t lineTool) func(text string, r *Report) error {
 				return err
 			}
 		} else if line := t.failed.FindString(text); line != "" {
-			return fault.Guestf("%s failed: %s", r.Tool, Quote(line))
+			if err := r.doubt(fault.Guestf("%s failed: %s", r.Tool, Quote(line))); err != nil {
+				return err
+			}
 		} else if err := r.doubt(timedFailure(text)); err != nil {
 			return err
 		}
@@ -70,9 +72,20 @@ func lines(t lineTool) func(text string, r *Report) error {
 			return foreignLocale(text, line)
 		}
 		if t.check != nil {
-			return t.check(r)
+			return r.doubt(t.check(r))
 		}
 		return nil
+	}
+}
+
+// versioned returns a reader that also finds the version, the group of the expression.
+func versioned(expr string, read func(text string, r *Report) error) func(text string, r *Report) error {
+	is := regexp.MustCompile("(?m)" + expr)
+	return func(text string, r *Report) error {
+		if m := is.FindStringSubmatch(text); m != nil {
+			r.Version = m[1]
+		}
+		return read(text, r)
 	}
 }
 
@@ -175,6 +188,11 @@ func abComplete(r *Report) error {
 var dbenchLines = lineTool{failed: regexp.MustCompile(`(?m)^.*(?:Can't open|Failed to|No such file|No space left` +
 	`|clients failed).*$`),
 	lines: []figureLine{
+		// Of version 3.
+		row(`^Throughput ([\d.]+) MB/sec(?: \(sync \w+\))* (\d+) procs$`, column{"throughput", "MB/s", Higher},
+			column{"processes", "1", ""}),
+		row(`^ +(\d+) +(\d+) +(\d+\.\d+) MB/sec  (execute|warmup|cleanup) +(\d+) sec *$`, column{"%4 at %5 s: clients", "1", ""},
+			column{"%4 at %5 s: operations", "1", ""}, column{"%4 at %5 s: throughput", "MB/s", Higher}, label, label),
 		row(`^Throughput ([\d.]+) MB/sec(?:  \(sync \w+\))?  (\d+) clients  (\d+) procs  max_latency=([\d.]+) ms$`,
 			column{"throughput", "MB/s", Higher}, column{"clients", "1", ""}, column{"processes", "1", ""},
 			column{"max latency", "ms", Lower}),

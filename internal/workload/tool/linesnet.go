@@ -162,6 +162,8 @@ var sockperfLines = lineTool{lines: []figureLine{
 	figures(`Summary: Round trip is ([\d.]+) usec`, "mean round trip", "us", Lower),
 	figures(`percentile ([\d.]+) = +([\d.]+)$`, "percentile %1", "us", Lower),
 	figures(`Summary: Message Rate is ([\d.]+) \[msg/sec\]`, "messages", "1/s", Higher),
+	row(`Packet Rate is about ([\d.]+) \[pkt/sec\](?: \((\d+) ip frags / msg\))?`, column{"packets, about", "1/s", Higher},
+		column{"fragments of a message", "1", ""}),
 	row(`Summary: BandWidth is (\d+\.\d+) MBps \((\d+\.\d+) Mbps\)$`, column{"bandwidth", "MiB/s", Higher},
 		column{"bandwidth, Mbps", "2^20 bit/s", Higher}),
 	row(`\[(Total Run|Valid Duration)\] RunTime=(\d+\.\d+) sec;(?: Warm up time=(\d+) msec;)? SentMessages=(\d+); R`+

@@ -50,6 +50,9 @@ func readLmbench(text string, r *Report) error {
 	if m := lmbenchIs.FindStringSubmatch(text); m != nil {
 		r.Version = m[1]
 	}
+	if strings.Contains(text, "S U M M A R Y") || strings.Contains(text, " - smaller is better\n") {
+		return lmbenchSummary(text, r)
+	}
 	kind, prefix, several := "", "", strings.Count("\n"+text, "\n\"") > 1
 	var rest strings.Builder // the lines that this loop does not read
 	for line := range strings.SplitSeq(text, "\n") {

@@ -33,7 +33,8 @@ func readPgbench(text string, r *Report) error {
 	return lines(pgbenchLines)(text, r)
 }
 
-var pgbenchLines = lineTool{failed: regexp.MustCompile(`(?m)^(?:pgbench: error: .*|pgbench: fatal: .*|.*FATAL: .*)$`),
+var pgbenchLines = lineTool{failed: regexp.MustCompile(`(?m)^(?:pgbench: error: .*|pgbench: fatal: .*|.*FATAL: .*|(?:pgbench: )?[Cc]lient \d+ (?:script \d+ )?aborted .*|` +
+	`Run was aborted.*)$`),
 	lines: []figureLine{
 		figures(`^scaling factor: (\d+)`, "scaling factor", "1", ""),
 		figures(`^number of clients: (\d+)`, "clients", "1", ""),

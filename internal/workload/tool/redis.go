@@ -11,7 +11,7 @@ import (
 
 var (
 	redisFailed = regexp.MustCompile(`(?m)^(?:Could not connect .*|Error.*|.*\berror\b.*|-?ERR .*|.*Invalid .*)$`)
-	redisTest   = regexp.MustCompile(`^====== (.+) ======$`)
+	redisTest   = regexp.MustCompile(`^====== (.+) ====== *$`)
 	redisQuiet  = row(`^(.+): ([\d.]+) requests per second, p50=([\d.]+) msec *$`, label,
 		column{"%1: rate", "1/s", Higher}, column{"%1: p50", "ms", Lower})
 	// redisRate are the lines of -q of version 6.0 and before.

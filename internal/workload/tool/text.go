@@ -39,7 +39,65 @@ func plain(text string) string {
 
 var quoted = regexp.MustCompile(`(?m)^(?:> ?)+`)
 
-// pasted returns a text without what a mail or a page put before each line: "> ", or an indent.
+// logTime is the time that logs put before each line, in a form that has no fixed length.
+var logTime = regexp.MustCompile(`(?m)^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?\]?(?: |$)`)
+
+// unlogged removes what a log puts before each line, such as "12:10:43 DEBUG| [stdout] " or "bench-1  | ": words that
+// most lines have in common but for their digits, up to a bracket, a bar or a colon.
+func unlogged(text string) string {
+	shape := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' {
+				return '0'
+			}
+			return r
+		}, s)
+	}
+	lines := strings.Split(text, "\n")
+	var full []string // their shapes
+	for _, line := range lines {
+		if strings.TrimSpace(line) != "" {
+			full = append(full, shape(line))
+		}
+	}
+	has := func(line, prefix string) bool {
+		return strings.HasPrefix(line, prefix) || line == strings.TrimRight(prefix, " ")
+	}
+	best, most := "", 0
+	for i := 1; i < min(len(full), 20); i++ {
+		n := 0
+		for n < min(len(full[i-1]), len(full[i])) && full[i-1][n] == full[i][n] {
+			n++
+		}
+		for _, end := range []string{"] ", "| ", ": "} {
+			prefix := full[i][:strings.LastIndex(full[i][:n], end)+1]
+			if len(prefix) < 3 {
+				continue
+			}
+			prefix += " "
+			count := 0
+			for _, line := range full {
+				if has(line, prefix) {
+					count++
+				}
+			}
+			if count > most || count == most && len(prefix) > len(best) {
+				best, most = prefix, count
+			}
+		}
+	}
+	if 2*most <= len(full) || most < 3 {
+		return text
+	}
+	for i, line := range lines {
+		if has(shape(line), best) {
+			lines[i] = line[min(len(best), len(line)):]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// pasted returns a text without what a mail or a page put before each line: "> ", an indent, or a time.
 func pasted(text string) string {
 	full, quotes := 0, 0
 	for line := range strings.Lines(text) {
@@ -52,6 +110,9 @@ func pasted(text string) string {
 	}
 	if 2*quotes > full { // a mail also has lines of its author
 		text = quoted.ReplaceAllString(text, "")
+	}
+	if 2*len(logTime.FindAllStringIndex(text, -1)) > full {
+		text = logTime.ReplaceAllString(text, "")
 	}
 	return outdented(text, 0)
 }

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"fmt"
 	"regexp"
 
 	"github.com/tare-bench/tare/internal/fault"
@@ -41,10 +42,22 @@ func readTar(text string, r *Report) error {
 			}
 		}
 	}
-	for _, m := range tarTotals.FindAllStringSubmatch(text, -1) {
-		r.add("bytes "+m[1], r.number(m[2]), "B", "")
+	totals := tarTotals.FindAllStringSubmatch(text, -1)
+	left := map[string]int{} // totals that follow, of each kind
+	for _, m := range totals {
+		left[m[1]]++
+	}
+	checkpoints, times := map[string]int{}, len(timeReal.FindAllString(text, -1))
+	for _, m := range totals {
+		prefix := ""
+		// In a run whose time is known, all totals but the last are those of --checkpoint-action=totals.
+		if left[m[1]]--; left[m[1]] > 0 && times == 1 {
+			checkpoints[m[1]]++
+			prefix = fmt.Sprintf("checkpoint %d: ", checkpoints[m[1]])
+		}
+		r.add(prefix+"bytes "+m[1], r.number(m[2]), "B", "")
 		if m[3] != "" {
-			r.add("rate "+m[1], r.number(m[3]), m[4]+"/s", Higher)
+			r.add(prefix+"rate "+m[1], r.number(m[3]), m[4]+"/s", Higher)
 		}
 	}
 	return needTimes("tar", text, r)

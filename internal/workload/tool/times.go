@@ -12,7 +12,7 @@ var (
 	timeShell = regexp.MustCompile(`(?m)^(user|sys)\s+(?:(\d+)m ?)?(\d+(?:\.\d+)?)s?$`)
 	timeNamed = regexp.MustCompile(`\belapsed \d+(?:\.\d+)? (user) (\d+(?:\.\d+)?) (sys) (\d+(?:\.\d+)?)\b`)
 	// GNU time -v.
-	timeVerbose = regexp.MustCompile(`(?m)^\t([A-Z][^\n:]*?)(?: \((seconds|kbytes|bytes)\))?: (\d+(?:\.\d+)?)(%?)$`)
+	timeVerbose = regexp.MustCompile(`(?m)^[\t ]+([A-Z][^\n:]*?)(?: \((seconds|kbytes|bytes)\))?: (\d+(?:\.\d+)?)(%?)$`)
 )
 
 // timeUnits are those of GNU time -v.
@@ -54,6 +54,9 @@ func withTimes(r *Report, text string) error {
 	return withGNUTimes(r, text)
 }
 
+// timeEnded is the last line of GNU time -v. Pages make spaces of its tab.
+var timeEnded = regexp.MustCompile(`(?m)^[\t ]+Exit status: 0$`)
+
 var timeReal = regexp.MustCompile(`(?m)^real\s+(?:\d+m ?)?\d+(?:\.\d+)?s?$`)
 
 // gnuTimes are the figures of GNU time's two lines, and of zsh's.
@@ -80,10 +83,11 @@ func withGNUTimes(r *Report, text string) error {
 	if !strings.Contains(text, "Command being timed:") {
 		return nil
 	}
-	if !strings.Contains(text, "\tExit status: 0") {
+	if !timeEnded.MatchString(text) {
 		return fault.Guestf("the output has no line \"Exit status: 0\" of GNU time: it is cut off")
 	}
-	for _, m := range timeVerbose.FindAllStringSubmatch(text, -1) {
+	_, verbose, _ := strings.Cut(text, "Command being timed:")
+	for _, m := range timeVerbose.FindAllStringSubmatch(verbose, -1) {
 		if m[1] == "Exit status" {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -229,8 +228,9 @@ type Tool struct {
 	// Versions are those whose output tare reads, for people.
 	Versions string
 
-	read   func(text string, r *Report) error
-	begins *regexp.Regexp // lines that a run prints first, and once; nil: there are none
+	read func(text string, r *Report) error
+	// starts returns where the second run and those after it begin in a text; nil: no line tells.
+	starts func(text string) []int
 }
 
 // All returns all tools, in order of their names.
@@ -260,7 +260,7 @@ func Read(tool, text string, wanted ...string) (*Report, error) {
 
 // Read is the same for one tool.
 func (t Tool) Read(text string, wanted ...string) (*Report, error) {
-	return t.readPasted(plain(text), false, wanted...)
+	return t.readPasted(plain(text), wanted...)
 }
 
 // Examine is Read for a person who wants to see what there is: the report says what of the run failed, and which
@@ -268,13 +268,35 @@ func (t Tool) Read(text string, wanted ...string) (*Report, error) {
 // so on.
 func (t Tool) Examine(text string) (*Report, error) {
 	text = plain(text)
+	r, err := t.examine(text)
+	bare := pasted(text)
+	for _, other := range []string{bare, outdented(bare, 4)} { // the second as in Markdown
+		if other == text {
+			continue
+		}
+		again, failed := t.examine(other)
+		if failed == nil && (err != nil || len(again.Doubts) <= len(r.Doubts) && again.unknown() < r.unknown()) {
+			r, err = again, nil
+		}
+	}
+	// What lines have in common may belong to the tool, too.
+	if other := unlogged(bare); other != bare && (err != nil || len(r.Doubts) > 0 || r.unknown() > 0) {
+		if again, failed := t.examine(other); failed == nil && len(again.Doubts) == 0 && again.unknown() == 0 {
+			return again, nil
+		}
+	}
+	return r, err
+}
+
+// examine is Examine for a text without the marks of a page that it was copied from.
+func (t Tool) examine(text string) (*Report, error) {
 	if runs := t.runs(text); len(runs) > 1 {
 		if r, err := t.readRuns(runs); err == nil {
 			r.text = text
 			return r, nil
 		}
 	}
-	r, err := t.readPasted(text, true)
+	r, err := t.readText(text, true)
 	if err == nil && !slices.Contains(repeating, t.Name) {
 		r.numberRuns()
 	}
@@ -320,17 +342,16 @@ func (r *Report) numberRuns() {
 	r.Figures = sorted
 }
 
-// runs returns the outputs of the runs in a text, which begin at the lines that the tool prints first.
+// runs returns the outputs of the runs in a text.
 func (t Tool) runs(text string) []string {
-	if t.begins == nil {
+	if t.starts == nil {
 		return []string{text}
 	}
-	at := t.begins.FindAllStringIndex(text, -1)
 	var runs []string
 	from := 0
-	for i := 1; i < len(at); i++ {
-		runs = append(runs, text[from:at[i][0]])
-		from = at[i][0]
+	for _, at := range t.starts(text) {
+		runs = append(runs, text[from:at])
+		from = at
 	}
 	return append(runs, text[from:])
 }
@@ -339,7 +360,7 @@ func (t Tool) runs(text string) []string {
 func (t Tool) readRuns(runs []string) (*Report, error) {
 	all := &Report{Tool: t.Name}
 	for i, run := range runs {
-		r, err := t.readPasted(run, true)
+		r, err := t.readText(run, true)
 		if err != nil {
 			return nil, err
 		}
@@ -359,26 +380,18 @@ func (t Tool) readRuns(runs []string) (*Report, error) {
 	return all, nil
 }
 
-// readPasted reads the text as it is and, if that leaves something out, without the indent and the quotes of a mail or
-// a page that it was copied from. There, lines that are not indented may stand above it.
-func (t Tool) readPasted(text string, lenient bool, wanted ...string) (*Report, error) {
-	r, err := t.readText(text, lenient, wanted...)
+// readPasted reads the text of a run as it is and, if that leaves something out, without the indent and the quotes of
+// a mail or a page that it was copied from.
+func (t Tool) readPasted(text string, wanted ...string) (*Report, error) {
+	r, err := t.readText(text, false, wanted...)
 	bare := pasted(text)
 	if bare != text {
-		again, failed := t.readText(bare, lenient, wanted...)
-		if failed == nil && (err != nil || len(again.Doubts) <= len(r.Doubts) && len(again.Unread()) < len(r.Unread())) {
+		again, failed := t.readText(bare, false, wanted...)
+		if failed == nil && (err != nil || again.unknown() < r.unknown()) {
 			return again, nil
 		}
 	}
-	if err == nil {
-		return r, nil
-	}
-	if bare := outdented(bare, 4); lenient && bare != text { // as in Markdown
-		if again, failed := t.readText(bare, lenient, wanted...); failed == nil {
-			return again, nil
-		}
-	}
-	return nil, err
+	return r, err
 }
 
 func (t Tool) readText(text string, lenient bool, wanted ...string) (*Report, error) {

@@ -208,8 +208,9 @@ func FuzzTools(f *testing.F) {
 var unread = map[string]string{
 	"ab/error-c-gt-n.txt":       "ab: Cannot use concurrency level",
 	"ab/error-refused.txt":      "apr_socket_recv: Connection refused",
-	"bonnie++/bon_csv2html.txt": "CSV",
-	"mbw/noavg.txt":             "no mean of", "mbw/type0.txt": "no mean of", "mbw/type1.txt": "no mean of",
+	"bonnie++/bon_csv2html.txt": "CSV", "bonnie++/form-v1.03-table.txt": "CSV", "bonnie++/form-v1.97-table.txt": "CSV",
+	"bonnie++/form-v1.98-table.txt": "CSV", "pgbench/form-aborted.txt": "aborted", "fio/form-logged.txt": "no line of all jobs",
+	"mbw/noavg.txt": "no mean of", "mbw/type0.txt": "no mean of", "mbw/type1.txt": "no mean of",
 	"mbw/two-types.txt": "no mean of", "bonnie++/bon_csv2txt.txt": "CSV", "bonnie++/refused-root.txt": "-u",
 	"bonnie++/refused-size-lt-2xram.txt": "double RAM",
 	"dd/noxfer.txt":                      "status=noxfer", "dd/error-full.txt": "No space left",

@@ -1,0 +1,1 @@
+written in the form of p7zip 16.02

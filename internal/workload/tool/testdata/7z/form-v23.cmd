@@ -1,0 +1,1 @@
+written in the form of 7-Zip 23.01

@@ -1,0 +1,1 @@
+written in the form of bonnie++ 1.03, without its CSV line

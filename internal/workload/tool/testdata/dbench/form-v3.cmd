@@ -1,0 +1,1 @@
+written in the form of dbench 3.04

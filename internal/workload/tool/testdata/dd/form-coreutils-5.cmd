@@ -1,0 +1,1 @@
+written in the form of dd of coreutils 5

@@ -1,0 +1,1 @@
+written in the form of fio 2.1.11, reads and writes

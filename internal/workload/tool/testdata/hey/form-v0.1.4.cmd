@@ -1,0 +1,1 @@
+written in the form of hey 0.1.4

@@ -1,0 +1,1 @@
+written in the form of ioping 0.9

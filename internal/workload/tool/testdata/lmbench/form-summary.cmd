@@ -1,0 +1,1 @@
+written in the form of lmbench 3, make see

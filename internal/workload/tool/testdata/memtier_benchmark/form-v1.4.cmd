@@ -1,0 +1,1 @@
+written in the form of memtier_benchmark 1.4

@@ -1,0 +1,1 @@
+written in the form of STREAM 5.10

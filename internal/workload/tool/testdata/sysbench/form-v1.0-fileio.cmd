@@ -1,0 +1,1 @@
+written in the form of sysbench 1.0 of 2016, files

@@ -43,7 +43,7 @@ func (u *audit) contrary(t *Row) {
 			How: fmt.Sprintf("the rates of %s and %s (lines %d and %d)", rate.System, otherRate.System, rate.Line,
 				otherRate.Line),
 			Explanation: fmt.Sprintf("by its rate, %s is %s times as fast as %s; by its time, %s times", rate.System,
-				short(faster.mid), otherRate.System, f.Text),
+				short(faster.mid), otherRate.System, short(n.Value)),
 			uses: []int{t.Line, rate.Line, otherRate.Line},
 		})
 	}

@@ -34,7 +34,7 @@ func TestDocumentedCampaigns(t *testing.T) {
 	}
 }
 
-// The campaign files in campaigns/ are valid, including their options.
+// The campaign files in campaigns/ and the built-in ones are valid, including their options.
 func TestShippedCampaigns(t *testing.T) {
 	files, err := filepath.Glob("../../campaigns/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -46,6 +46,13 @@ func TestShippedCampaigns(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkCampaign(t, file, text)
+	}
+	for _, name := range campaign.BuiltinNames() {
+		text, err := campaign.Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkCampaign(t, name, text)
 	}
 }
 

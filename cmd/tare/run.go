@@ -44,10 +44,10 @@ type runFlags struct {
 func newRun(o *options) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run quick|FILE.yaml|--like RUN",
+		Use:   "run quick|sandboxes|FILE.yaml|--like RUN",
 		Short: "Run a campaign: measure native and guests, interleaved",
-		Long: `run runs a campaign: the built-in "quick", or a file of your own (tare schema
-describes the format). All measurements go to one run file, from which tare show,
+		Long: `run runs a campaign: the built-in "quick" or "sandboxes", or a file of your own (tare
+schema describes the format). All measurements go to one run file, from which tare show,
 tare report and tare export compute their results.
 
 Press Ctrl-C to interrupt a run: the current trial ends, the guests are removed, the
@@ -57,6 +57,7 @@ after a crash.
 With --like, it repeats a run, so that tare compare can compare the two: campaign,
 trial sizes and userland image are those of the given run.`,
 		Example: `  tare run quick
+  tare run sandboxes
   tare run web.yaml --dry-run
   tare run web.yaml --precision 2% --budget 1h --out web.tare
   tare run --like monday.tare --out tuesday.tare`,

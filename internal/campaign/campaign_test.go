@@ -29,6 +29,7 @@ func lab() Known {
 	return Known{
 		Systems: map[string]Limits{
 			"native": container, "lxc": container, "runc": container,
+			"crun": container, "nspawn": container,
 			"qemu-tcg": {Usable: true, CPUCap: true, Pin: true, MinMemory: 128 * MiB, MaxVCPUs: 8,
 				Backings: []string{model.BackingRaw, model.BackingQCOW2}, Options: []Option{{Name: "queues", UpToVCPUs: true}}},
 			"uml":    {Usable: true, MaxVCPUs: 1, IOCap: IOCap{Why: "none"}, NetCap: "no port"},
@@ -47,9 +48,9 @@ func lab() Known {
 			},
 		},
 		Workloads: map[string]Sizes{
-			"openssl-enc":    {Unit: "MiB encrypted", Min: 1, Max: 1 << 20, CheckParam: noParams},
-			"sysbench-cpu":   {Unit: "events", Min: 10, Max: 1 << 30, CheckParam: threads},
-			"stress-ng-exec": {}, "fio-randwrite": {}, "tiobench": {OwnBuild: true},
+			"openssl-enc":  {Unit: "MiB encrypted", Min: 1, Max: 1 << 20, CheckParam: noParams},
+			"sysbench-cpu": {Unit: "events", Min: 10, Max: 1 << 30, CheckParam: threads},
+			"start":        {}, "fill": {}, "stress-ng-exec": {}, "fio-randwrite": {}, "tiobench": {OwnBuild: true},
 			"fio-randread": {Unit: "reads", Min: 1, Max: 1 << 20},
 			"dd-write":     {Unit: "MiB written", Min: 1, Max: 1 << 20, Disk: func(size int64) int64 { return size << 20 }},
 			"untar-kernel": {Unit: "files", Min: 1, Disk: func(int64) int64 { return 150 << 20 }},

@@ -234,7 +234,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 }
 
 func TestBuiltin(t *testing.T) {
-	if got := BuiltinNames(); !slices.Equal(got, []string{"quick"}) {
+	if got := BuiltinNames(); !slices.Equal(got, []string{"quick", "sandboxes"}) {
 		t.Errorf("names %v", got)
 	}
 	if _, err := Builtin("quikc"); err == nil || !strings.Contains(err.Error(), `did you mean "quick"`) {

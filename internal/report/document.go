@@ -31,7 +31,7 @@ func more(ctx Context) string { return "tare show --all " + cmp.Or(view.Clean(ct
 // Document is the result of a run as sections, for all that shows it.
 func Document(res *analyze.Result, ctx Context) *view.Section {
 	d := &view.Section{}
-	d.Add(header(res, ctx), answers(res), CostsPlot(res), Isolates(res), Attacked(res), MatrixTable(res),
+	d.Add(header(res, ctx), Together(res), answers(res), CostsPlot(res), Isolates(res), Attacked(res), MatrixTable(res),
 		Overview(res, nil, false), SweptCurves(res))
 	for _, w := range Workloads(res) {
 		d.Add(Workload(res, ctx, w))

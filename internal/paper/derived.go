@@ -51,6 +51,7 @@ var (
 		`^\s*(%|x|×|\+/-|±)\s*$|(%|\bpercent(age)?) of\b`)
 	// shareHead names the share of another system's figure: its numbers may be percentages without a sign.
 	shareHead = regexp.MustCompile(`(?i)\b(relative|share|efficiency|normali[sz]ed)\b|(%|\bpercent(age)?) of\b`)
+	slowWords = regexp.MustCompile(`(?i)\b(slower|worse|behind)\b`)
 	// speedWords say which system is better, so that the direction of a figure depends on what is better.
 	speedWords = regexp.MustCompile(`(?i)\b(slower|faster|worse|better|less|more|lower|higher|behind|ahead)\b`)
 	// costHead names costs or gains: the sign and the direction of a figure depend on what is better.
@@ -216,6 +217,9 @@ func (w *importer) columnKind(s Sheet, column int) derivedKind {
 			return kind
 		}
 	}
+	if figures > 1 && signed == figures && count[plainFigure] == 0 { // of several kinds: each cell says its own
+		return derivedChange
+	}
 	return notDerived
 }
 
@@ -358,6 +362,11 @@ func (w *importer) compared(s Sheet, row int, d *Derived) (comparison, bool) {
 		if names(d.to) {
 			list[0].of, list[0].to = d.to, d.of
 		}
+		// A system that is 9 % faster takes less time.
+		if better := w.betterOf(s, row, d.of); speedWords.MatchString(c.rest) && better != "-" &&
+			(better == "lower") != slowWords.MatchString(c.rest) {
+			list[0].of, list[0].to = list[0].to, list[0].of
+		}
 	case perCell && (kind == derivedRatio || kind == derivedShare):
 		list = append(list, comparison{kind: kind, of: d.to, to: d.of})
 	case perCell:
@@ -387,6 +396,18 @@ func (w *importer) compared(s Sheet, row int, d *Derived) (comparison, bool) {
 		}
 	}
 	return list[0], true
+}
+
+// betterOf is whether lower or higher figures of a line are better.
+func (w *importer) betterOf(s Sheet, row, column int) string {
+	_, unit, _, _ := w.figure(strings.TrimSpace(s.Rows[row][column]))
+	if unit == "" {
+		_, unit = withoutUnit(s.Rows[0][column])
+	}
+	if unit == "" {
+		unit = w.unitOf(s.Rows[row][0], s.Rows[0][column])
+	}
+	return w.better(unit)
 }
 
 // signed is a figure, or the same with the other sign.

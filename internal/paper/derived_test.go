@@ -61,6 +61,9 @@ func TestDerivedColumns(t *testing.T) {
 			"% is read as 100 × (kvm / host − 1): 3 of 3 figures agree", 3, ""},
 		{"slower and faster", "Test,host (MB/s),kvm (MB/s),Result\na,100,80,20 % slower\nb,100,110,10 % faster\n",
 			"Result is read as 100 × (kvm / host − 1): 2 of 2 figures agree", 2, ""},
+		{"the winner in words", "Test,Xen,KVM,Winner\nwrite (MB/s),198,245,KVM (1.24x faster)\nbuild (s),212,231,\"Xen, 9% faster\"\n" +
+			"boot (s),10.0,12.0,Xen 30% faster\n",
+			"Winner is read as 100 × (KVM / Xen − 1): 2 of 3 figures agree", 2, "inconsistent "},
 		{"ratios without a heading", "Test,KVM,SlimVM,adv\na,200,190,0.950\nb,1000,873,0.873\nc,20.0,25.0,1.25\n",
 			"adv is read as SlimVM / KVM: 3 of 3 figures agree", 3, ""},
 		{"a wrong share", "Test,host,kvm,Relative performance (%)\na,200,190,95\nb,100,80,80\nc,1000,873,77.3\n",

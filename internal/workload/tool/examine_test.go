@@ -226,7 +226,7 @@ func TestRuns(t *testing.T) {
 		"openssl/speed-multi.txt", "openssl/speed-rsa.txt", "openssl/speed-human.txt", "redis-benchmark/set-get.txt",
 		"redis-benchmark/published-v5.txt", "redis-benchmark/quiet.txt", "redis-benchmark/set-get-csv.txt",
 		"lmbench/lat_ctx-s0.txt", "tar/checkpoint.txt", "tar/checkpoint-echo.txt", "ioping/quiet.txt", "ioping/text.txt",
-		"unixbench/quiet-three.txt", "bonnie++/quiet-csv.txt", "perf-bench/sched-all.txt"} {
+		"unixbench/quiet-three.txt", "rt-tests/hackbench-pipe.txt", "bonnie++/quiet-csv.txt", "perf-bench/sched-all.txt"} {
 		tool, text := filepath.Dir(name), fixture(t, name)
 		one := examine(t, tool, text)
 		two := examine(t, tool, text+text)
@@ -299,6 +299,8 @@ func TestParts(t *testing.T) {
 		{"wrk", "    Latency    12.31ms   30.11ms 512.20ms   94.10%\nRequests/sec:  16812.33\n", "requests", 16812.33},
 		{"pgbench", "scaling factor: 100\ntps = 2005.634512 (including connections establishing)\n", "rate, including connecting",
 			2005.634512},
+		{"redis-benchmark", "====== GET ======                                    \n  100000 requests completed in 1.21 seconds\n\n" +
+			"Summary:\n  throughput summary: 82644.63 requests per second\n", "GET: rate", 82644.63},
 		{"unixbench", "Dhrystone 2 using register variables         116700.0   30112345.6   2580.3\n",
 			"Dhrystone 2 using register variables: index", 2580.3},
 	} {
@@ -309,6 +311,17 @@ func TestParts(t *testing.T) {
 		if left := r.Unread(); len(left) > 0 {
 			t.Errorf("%s: unread %q", c.tool, left)
 		}
+	}
+}
+
+// TestInterrupted: what a terminal shows of a key is no part of a line.
+func TestInterrupted(t *testing.T) {
+	text := strings.Replace(fixture(t, "iperf3/tcp-text.txt"), "[  5]   1.00-2.00", "^C[  5]   1.00-2.00", 1)
+	if !strings.Contains(text, "^C") {
+		t.Fatal("no such line")
+	}
+	if r := examine(t, "iperf3", text); figuresText(r) != figuresText(examine(t, "iperf3", fixture(t, "iperf3/tcp-text.txt"))) {
+		t.Errorf("%v", r.Figures)
 	}
 }
 

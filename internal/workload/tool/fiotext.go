@@ -20,6 +20,8 @@ var (
 	// Version 2 and before: K is 1024 in amounts and rates of data, and 1000 elsewhere.
 	fioTextSide2 = regexp.MustCompile(`^ *(read|write|trim|mixed) ?: io=([\d.]+)([KMGT]?)i?B?, bw=([\d.]+)([KMGT]?)i?B?/s, ` +
 		`iops=([\d.]+)([kKMG]?) ?, runt= *(\d+)msec`)
+	fioTextOf     = regexp.MustCompile(`\(groupid=(\d+),`)
+	fioTextStatus = regexp.MustCompile(`^Run status group (\d+)`)
 	// fioTextPart is the line of a direction, in any version.
 	fioTextPart    = regexp.MustCompile(`(?m)^ *(?:read|write|trim|READ|WRITE|TRIM) ?: (?:IOPS=|io=|bw=).*msec`)
 	fioTextVersion = regexp.MustCompile(`(?m)^fio[- ](\d[\w.]*(?:-[\w.]+)*)$`)
@@ -61,8 +63,10 @@ type fioTextReader struct {
 	side    string // of the lines that follow: a direction, or "fsync"
 	percent string // the latency whose percentiles follow, and their unit
 	unit    string
-	open    bool // the figures of a job are not complete yet
-	old     bool // the output is that of version 2 or before
+	open    bool   // the figures of a job are not complete yet
+	old     bool   // the output is that of version 2 or before
+	group   string // of the job whose figures follow
+	status  string // the group whose lines of all jobs follow
 	pending []string
 }
 
@@ -106,6 +110,7 @@ func parseFioText(details *Report, text string) ([]fioRun, error) {
 
 func (r *fioTextReader) read(line string) error {
 	if m := fioTextGroup.re.FindStringSubmatch(line); m != nil {
+		r.group = fioTextOf.FindStringSubmatch(line)[1] + " "
 		if m[3] != "0" {
 			if err := r.details.doubt(fault.Guestf("fio failed: %s", Quote(line))); err != nil {
 				return err
@@ -124,8 +129,13 @@ func (r *fioTextReader) read(line string) error {
 	}
 	if m := fioTextAll.FindStringSubmatch(line); m != nil {
 		side := strings.ToLower(m[1])
-		r.pending = slices.DeleteFunc(r.pending, func(s string) bool { return s == side })
+		r.pending = slices.DeleteFunc(r.pending, func(s string) bool {
+			return s == r.status+side || r.status == "" && strings.HasSuffix(s, side)
+		})
 		return r.pairs("all jobs "+side, "", strings.Replace(line, "), ", "), range=", 1))
+	}
+	if m := fioTextStatus.FindStringSubmatch(line); m != nil {
+		r.status = m[1] + " "
 	}
 	if strings.HasPrefix(line, "Run status group") || strings.HasPrefix(line, "Disk stats") || !r.open && line == "" {
 		r.side, r.percent = "", ""
@@ -140,18 +150,18 @@ func (r *fioTextReader) read(line string) error {
 	run := &r.runs[len(r.runs)-1]
 	if fioTextNone.MatchString(line) {
 		r.side = "mixed"
-		r.pending = append(r.pending, r.side)
+		r.pending = append(r.pending, r.group+r.side)
 		return nil
 	}
 	if m := fioTextSide.FindStringSubmatch(line); m != nil {
 		r.side = m[1]
-		r.pending = append(r.pending, m[1])
+		r.pending = append(r.pending, r.group+m[1])
 		return r.details.doubt(run.sides[slices.Index(fioSides, m[1])].readFioText(m))
 	}
 	if m := fioTextSide2.FindStringSubmatch(line); m != nil {
 		r.side, r.old = m[1], true
 		r.details.Version = cmp.Or(r.details.Version, "2 or before")
-		r.pending = append(r.pending, m[1])
+		r.pending = append(r.pending, r.group+m[1])
 		side := &run.sides[slices.Index(fioSides, m[1])]
 		// The words in the order and with the units of version 3.
 		err := side.readFioText([]string{m[0], m[1], m[6], m[7], m[4], binaryUnit(m[5]), m[2], binaryUnit(m[3]), m[8]})

@@ -24,12 +24,18 @@ func Quote(s string) string {
 // paint is what a tool writes to a terminal besides text: colours, and the deletion of a line.
 var paint = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
+// typed is what a terminal shows of the keys that end a program.
+var typed = regexp.MustCompile(`(?m)^(?:\^C)+`)
+
 // plain returns the text of saved output without what belongs to a terminal or a file format: ends of
-// lines from Windows, lines that were overwritten, colours, a byte order mark.
+// lines from Windows, lines that were overwritten, colours, a byte order mark, the keys that ended it.
 func plain(text string) string {
 	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.Contains(text, "\x1b") {
 		text = paint.ReplaceAllString(text, "")
+	}
+	if strings.Contains(text, "^C") {
+		text = typed.ReplaceAllString(text, "")
 	}
 	if strings.Contains(text, "\r") {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")

@@ -42,7 +42,8 @@ var tools = []Tool{
 	{"qperf", "0.4", readQperf, nil},
 	{"redis-benchmark", "4 to 8", readRedis, recurs(
 		`^(?:====== (.+) ====== *|"([^"]+)",.*|(\S[^:]*): [\d.]+ requests per second.*)$`)},
-	{"rt-tests", "1 and 2", readRTTests, nil},
+	{"rt-tests", "1 and 2", readRTTests,
+		most(begins(`Running (?:in|with) `), begins(`# /dev/cpu_dma_latency `))},
 	{"sockperf", "2.x and 3.x", readSockperf, begins(`sockperf: == version #`)},
 	{"stream", "STREAM 5", versioned(`^STREAM version \$Revision: ([\d.]+)`, lines(streamLines)),
 		begins(`STREAM version`)},

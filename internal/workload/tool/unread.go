@@ -41,6 +41,10 @@ func (r *Report) Unread() []string {
 	all := knownNumbersOf(whole.Figures, whole.Words, whole.Version)
 	var unread []int // where lines begin
 	tell := func(line numberedLine, known knownNumbers) {
+		text, _, _ := strings.Cut(r.text[line.at:], "\n")
+		if slices.ContainsFunc(whole.Doubts, func(doubt error) bool { return strings.Contains(doubt.Error(), Quote(text)) }) {
+			return
+		}
 		if slices.ContainsFunc(line.numbers, func(at [2]int) bool { return !known.has(r.text[at[0]:at[1]]) }) {
 			unread = append(unread, line.at)
 		}

@@ -1,0 +1,1 @@
+written in the form of iperf 3.1, two streams

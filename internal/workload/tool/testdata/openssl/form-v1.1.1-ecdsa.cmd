@@ -1,0 +1,1 @@
+written in the form of openssl 1.1.1 speed, ecdsa

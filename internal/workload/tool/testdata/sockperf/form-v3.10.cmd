@@ -1,0 +1,1 @@
+written in the form of sockperf 3.10

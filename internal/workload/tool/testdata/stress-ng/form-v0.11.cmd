@@ -1,0 +1,1 @@
+written in the form of stress-ng 0.11

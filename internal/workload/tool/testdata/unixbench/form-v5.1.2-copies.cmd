@@ -1,0 +1,1 @@
+written in the form of UnixBench 5.1.2, one and four copies

@@ -1,0 +1,1 @@
+written in the form of wrk 3, indented as in its README

@@ -90,7 +90,7 @@ func Diagrams(res *analyze.Result, id string) (curves, bars []view.Part) {
 
 // section draws values and costs beside each other, and says from where on they agree.
 func (g curveGroup) section(res *analyze.Result, id string) *view.Section {
-	s, charts := &view.Section{}, &view.Section{Beside: true}
+	s, charts := &view.Section{Title: g.title(res, g[0].Name)}, &view.Section{Beside: true}
 	charts.Add(g.values(res, id+"-v"), g.costs(res, id+"-c"))
 	s.Add(charts)
 	for _, c := range g {

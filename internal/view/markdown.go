@@ -82,7 +82,7 @@ func (m *markdown) part(p Part, level int) {
 		}
 		m.folded(p.Title, func() {
 			table := p.table()
-			table.Title = ""
+			table.Title, table.Name = "", "" // the summary says it
 			m.table(table, level)
 		})
 	case *Alerts:

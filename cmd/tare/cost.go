@@ -41,7 +41,7 @@ type costFlags struct {
 const native = "native"
 
 // costArms are the systems that cost measures unless told otherwise, native aside.
-var costArms = []string{"lxc", "nspawn", "runc", "crun", "gvisor", "kvm", "uml"}
+var costArms = []string{"lxc", "nspawn", "runc", "crun", "bubblewrap", "gvisor", "kvm", "uml"}
 
 func newCost(o *options) *cobra.Command {
 	f := costFlags{}

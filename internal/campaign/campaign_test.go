@@ -29,12 +29,13 @@ func lab() Known {
 	return Known{
 		Systems: map[string]Limits{
 			"native": container, "lxc": container, "runc": container,
-			"crun": container, "nspawn": container,
+			"crun": container, "nspawn": container, "bubblewrap": container,
 			"qemu-tcg": {Usable: true, CPUCap: true, Pin: true, MinMemory: 128 * MiB, MaxVCPUs: 8,
 				Backings: []string{model.BackingRaw, model.BackingQCOW2}, Options: []Option{{Name: "queues", UpToVCPUs: true}}},
-			"uml":    {Usable: true, MaxVCPUs: 1, IOCap: IOCap{Why: "none"}, NetCap: "no port"},
-			"gvisor": {Why: "runsc is not installed", CPUCap: true, Pin: true},
-			"kvm":    {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
+			"uml":        {Usable: true, MaxVCPUs: 1, IOCap: IOCap{Why: "none"}, NetCap: "no port"},
+			"gvisor":     {Why: "runsc is not installed", CPUCap: true, Pin: true},
+			"kvm":        {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
+			"gvisor-kvm": {Why: "there is no /dev/kvm"}, "microvm": {Why: "there is no /dev/kvm"},
 			"xen-pv": {Why: "the host is not booted under Xen"},
 			"ssh": {
 				Usable: true, ReleasesMemory: true, Target: "ssh://USER@HOST",

@@ -86,7 +86,7 @@ func Tools() Recipe {
 	r := Base()
 	r.Name, r.Kernel, r.Source, r.Pieces = "tools", "", "", 0
 	r.Packages = []string{
-		"crun", "lxc", "runc", "systemd-container",
+		"bubblewrap", "crun", "lxc", "runc", "systemd-container",
 		"containerd", "docker.io", "podman",
 		"libvirt-daemon-driver-lxc", "libvirt-daemon-driver-qemu", "libvirt-daemon-system",
 		// In a domain of libvirt's that the tests make, whose root is this tree.

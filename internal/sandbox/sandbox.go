@@ -240,6 +240,8 @@ type Enter struct {
 	Dir  string   // working directory, inside Root
 	// Drop are capabilities that the process and its children can never have.
 	Drop []capability.Cap
+	// Lend are capabilities that the program has, but nothing that it executes: a runtime needs them to make a guest.
+	Lend []capability.Cap
 	// Mark is a descriptor on which the caller is told when the program is executed, see ReadMark. The
 	// program does not get it. 0: none.
 	Mark int
@@ -323,6 +325,9 @@ func enter(arg string) error {
 	}
 	// The limit is one of the thread that executes the program.
 	runtime.LockOSThread()
+	if err := lend(e.Lend); err != nil {
+		return fmt.Errorf("lending capabilities: %w", err)
+	}
 	if err := capability.DropBound(e.Drop...); err != nil {
 		return fmt.Errorf("dropping capabilities: %w", err)
 	}
@@ -335,6 +340,30 @@ func enter(arg string) error {
 		return fmt.Errorf("%s: %w", e.Path, err)
 	}
 	return nil
+}
+
+// lend drops these capabilities, but for the next program: root's program has those that are inheritable, whatever the
+// bounding set is (capabilities(7), transformation of capabilities during execve).
+func lend(caps []capability.Cap) error {
+	if len(caps) == 0 {
+		return nil
+	}
+	own, err := capability.NewPid2(0)
+	if err == nil {
+		err = own.Load()
+	}
+	if err != nil {
+		return err
+	}
+	for _, c := range caps {
+		if own.Get(capability.PERMITTED, c) {
+			own.Set(capability.INHERITABLE, c)
+		}
+	}
+	if err := own.Apply(capability.CAPS); err != nil {
+		return err
+	}
+	return capability.DropBound(caps...)
 }
 
 // Mark is what the process of an Enter notes right before it executes its program.

@@ -55,6 +55,8 @@ type Command struct {
 	Jail *sandbox.Jail // where it is confined; nil: nowhere
 	// Drop are capabilities that the process and its children can never have.
 	Drop []capability.Cap
+	// Lend are those that the process has, but nothing that it executes.
+	Lend []capability.Cap
 	Argv []string // without Root, the program is looked up by tools.Find
 	// For is the program that decides whose programs these are, if Argv[0] only starts it; "": Argv[0].
 	For   string
@@ -116,7 +118,7 @@ func (c Command) start(in *cgroup.Group) (*Process, error) {
 	cmd := sandbox.Enter{
 		Mark: AgentFD + len(c.Files),
 		Hide: c.Hide, PIDs: c.PIDs, IPC: c.IPC, Net: c.Net, Jail: c.Jail, Tree: program.Tree, Root: c.Root, Dir: c.Dir,
-		Drop: c.Drop, Path: program.Path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
+		Drop: c.Drop, Lend: c.Lend, Path: program.Path, Argv: argv, Env: slices.Concat(AgentEnv, c.Env),
 	}.Command(context.Background())
 	p := &Process{cmd: cmd, argv: argv, log: &Tail{}, exited: make(chan struct{}), forked: agent.Monotonic()}
 	cmd.ExtraFiles = files

@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/tare-bench/tare/internal/system"
+	"github.com/tare-bench/tare/internal/system/bubblewrap"
 	"github.com/tare-bench/tare/internal/system/crun"
 	"github.com/tare-bench/tare/internal/system/engine"
 	"github.com/tare-bench/tare/internal/system/gvisor"
@@ -33,6 +34,7 @@ func Drivers() []system.Driver {
 		engine.Docker(),
 		engine.Podman(),
 		nspawn.Driver{},
+		bubblewrap.Driver{},
 		gvisor.Systrap(),
 		gvisor.Ptrace(),
 		qemu.KVM(),

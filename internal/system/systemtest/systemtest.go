@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -145,10 +146,21 @@ func Launch(t testing.TB, d system.Driver, name string, ask system.Request) *sys
 	return launch(t, d, Host(t), name, ask)
 }
 
+// checked are the results of checks so far: some take half a minute, because a guest does not boot.
+var checked sync.Map // by a driver's name, the host and its programs
+
 // needUsable skips the test if the driver cannot make guests here.
 func needUsable(t testing.TB, d system.Driver, h *system.Host) {
 	t.Helper()
-	if st := d.Check(t.Context(), h); !st.Usable {
+	key := fmt.Sprint(d.Name(), " ", h.RunID, " ", h.Programs, " ", os.Getenv("TARE_PROGRAMS"), " ", os.Getenv("PATH"))
+	st, known := checked.Load(key)
+	if !known {
+		st = d.Check(t.Context(), h)
+		if t.Context().Err() == nil {
+			checked.Store(key, st)
+		}
+	}
+	if st := st.(system.Status); !st.Usable {
 		t.Skipf("%s: %s", d.Name(), st.Reason)
 	}
 }

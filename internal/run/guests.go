@@ -369,6 +369,7 @@ func (r *runner) findSize(ctx context.Context, w *workload.Workload) (int64, []c
 	size := w.MinSize
 	for range calibrationTries {
 		m := &member{PlannedGuest: g.PlannedGuest, guest: g}
+		m.Role = model.Working // also that of a pair which serves the host: here it does both
 		relax := attend([]*member{m})
 		err := r.execute(ctx, []*member{m}, w, size, counted)
 		relax()

@@ -244,3 +244,14 @@ func TestOtherMachine(t *testing.T) {
 		t.Errorf("%v", ends)
 	}
 }
+
+// TestPairsCalibrated: the guest that serves the host finds the size, in a campaign where no guest is ever alone.
+func TestPairsCalibrated(t *testing.T) {
+	text, _, _ := strings.Cut(pairs, "scenarios:")
+	text = strings.Replace(text, "{name: count, size: 1}", "count", 1)
+	b := newPairsOf(t, text+"scenarios: [{name: in, pairs: 1, client: host}]\n")
+	s, err := b.run(t.Context())
+	if err != nil || !s.Complete || s.Failed != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+}

@@ -135,7 +135,9 @@ func claimTable(claims []PageClaim, why *reasons) *view.Table {
 	t := &view.Table{Name: "claim", Title: "Claims"}
 	t.Columns = view.Heads("claim", "system", "says", "measured by", "by", "cost here",
 		"interval", "verdict")
-	t.Columns[0].Words = true
+	for _, j := range []int{0, 3, 7} {
+		t.Columns[j].Words = true
+	}
 	for _, c := range claims {
 		t.Add(view.Text(c.Text), view.Text(c.Cell.System), view.Text(saysWords[c.Says]),
 			view.Text(c.Cell.Series+", "+c.Cell.Metric), c.Cell.by(), c.Cell.cost(), c.Cell.interval(),

@@ -142,7 +142,7 @@ func TestCost(t *testing.T) {
 	live(t)
 	dir, image := t.TempDir(), appImage(t)
 	out := filepath.Join(dir, "cost.tare")
-	r := alone(t, dir, "cost", image, "--yes", "--on", "runc,uml", "--budget", "4s", "--disk", "64MiB", "--out", out,
+	r := alone(t, dir, "cost", image, "--yes", "--on", "nspawn,uml", "--budget", "4s", "--disk", "64MiB", "--out", out,
 		"--", "work")
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
@@ -156,7 +156,7 @@ func TestCost(t *testing.T) {
 			t.Errorf("%s on %s: %s", trial.Workload, trial.Arm, trial.Error)
 		}
 	}
-	for _, want := range []string{"command native", "command runc", "command uml", "start[cache=warm] runc",
+	for _, want := range []string{"command native", "command nspawn", "command uml", "start[cache=warm] nspawn",
 		"start[cache=cold] uml"} {
 		if done[want] == 0 {
 			t.Errorf("no trial of %s: %v", want, done)

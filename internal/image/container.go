@@ -92,9 +92,22 @@ func addMountPoints(tree string, volumes []string) error {
 			return err
 		}
 	}
-	for _, dir := range []string{"etc", "usr"} { // nspawn takes a tree without /usr for none
+	// nspawn takes a tree without /usr for none, and would make /root and these links in it.
+	for _, dir := range []string{"etc", "usr", "root"} {
 		if err := mkdirs(root, dir); err != nil {
 			return err
+		}
+	}
+	for _, dir := range []string{"bin", "lib", "sbin"} {
+		of := filepath.Join("usr", dir)
+		st, err := root.Lstat(of)
+		if err != nil || !st.IsDir() {
+			continue
+		}
+		if _, err := root.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			if err := root.Symlink(of, dir); err != nil {
+				return err
+			}
 		}
 	}
 	files := map[string]string{

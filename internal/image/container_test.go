@@ -38,6 +38,9 @@ func TestMountPoints(t *testing.T) {
 			t.Errorf("%s: %v, %v", dir, st, err)
 		}
 	}
+	if st, err := os.Lstat(filepath.Join(tree, "root")); err != nil || !st.IsDir() {
+		t.Errorf("root: %v, %v", st, err)
+	}
 	if st, err := os.Lstat(filepath.Join(tree, AgentPath)); err != nil || !st.Mode().IsRegular() || st.Size() > 0 {
 		t.Errorf("%v, %v", st, err)
 	}

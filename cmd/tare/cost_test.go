@@ -221,7 +221,7 @@ func TestCostService(t *testing.T) {
 		{[]string{"--", "exit"}, "the service ended with exit status 3"},
 		{[]string{"--url", "/broken", "--", "serve"}, "listens on port 8080, but a request for /broken fails"},
 	} {
-		r := alone(t, dir, append([]string{"cost", image, "--yes", "--on", "runc", "--serve", "8080", "--out",
+		r := alone(t, dir, append([]string{"cost", image, "--yes", "--on", "native", "--serve", "8080", "--out",
 			filepath.Join(dir, "wrong.tare")}, c.args...)...)
 		if r.status == 0 || !strings.Contains(r.stderr, c.says) {
 			t.Errorf("%v: status %d\n%s%s", c.args, r.status, r.stdout, r.stderr)

@@ -33,6 +33,8 @@ or remove them first.`,
 		newGuestStart(o), newGuestList(o), newGuestExec(o), newGuestConsole(o),
 		newGuestTurn(o, "freeze", "Freeze guests, as runs do between trials", (*keeper.Client).Freeze),
 		newGuestTurn(o, "thaw", "Thaw frozen guests", (*keeper.Client).Thaw),
+		newGuestTurn(o, "save", "Save guests to files, and end their processes", (*keeper.Client).Save),
+		newGuestTurn(o, "restore", "Restore saved guests, which go on where they were", (*keeper.Client).Restore),
 		newGuestTurn(o, "rm", "Stop guests and remove everything that belongs to them", (*keeper.Client).Remove),
 		newGuestClone(o), newGuestKeep(o),
 	)

@@ -39,7 +39,7 @@ func paperCampaigns(t *testing.T, xen bool) {
 		status[name] = system.Status{Usable: usable, Reason: "another boot"}
 	}
 	known := bed.Known(status, campaign.Host{CPUs: []int{0, 1}, Memory: 4 << 30})
-	m := paper.Machine{CPUs: 2, Memory: 4 << 30, Wired: wired, Usable: func(name string) string {
+	m := paper.Machine{CPUs: 2, Memory: 4 << 30, Supports: supports, Usable: func(name string) string {
 		if st, ok := status[name]; !ok || !st.Usable {
 			return "another boot"
 		}

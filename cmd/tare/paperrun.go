@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tare-bench/tare/internal/campaign"
 	"github.com/tare-bench/tare/internal/experiment"
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/host"
-	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/paper"
 	"github.com/tare-bench/tare/internal/system/all"
 	"github.com/tare-bench/tare/internal/view"
@@ -24,6 +25,8 @@ import (
 type paperRunFlags struct {
 	repeat paper.RepeatOptions
 	budget time.Duration
+	wire   string
+	far    campaign.End
 	dryRun bool
 	yes    bool
 	asJSON bool
@@ -55,6 +58,13 @@ there is no figure. tare paper show NAME --run RUN prints these tables again.`,
 	c.Flags().StringSliceVar(&f.repeat.Systems, "system", nil,
 		"systems to compare with the native one, such as lxc,runc (default: those most similar to the article's)")
 	c.Flags().StringSliceVar(&f.repeat.Tables, "table", nil, "only the tables whose names have these prefixes")
+	c.Flags().StringToStringVar(&f.repeat.Targets, "target", nil,
+		"machine of a system whose guests tare does not create, such as vmware-workstation=/vms/debian.vmx")
+	c.Flags().StringVar(&f.far.On, "partner", "",
+		"other machine for network tests, such as ssh://root@192.0.2.7 (default: this host takes its place)")
+	c.Flags().StringVar(&f.far.Address, "partner-address", "", "its address on the network of --uplink")
+	c.Flags().StringVar(&f.wire, "uplink", "",
+		"interface that leads there, and a free address for this host, such as eth1=10.9.0.100/24")
 	c.Flags().DurationVar(&f.budget, "budget", 12*time.Minute,
 		"time limit of all campaigns together; each measures at least one block")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the scaled campaigns and their expected duration, and exit")
@@ -73,7 +83,10 @@ func runPaper(cmd *cobra.Command, o *options, f paperRunFlags, name string) erro
 	if f.budget <= 0 {
 		return fault.Campaignf("--budget %v: must be positive", f.budget)
 	}
-	m, err := paperMachine(cmd, o, f.repeat.Systems)
+	if f.repeat.Partner, f.repeat.Uplink, err = paperPartner(f.far, f.wire); err != nil {
+		return err
+	}
+	m, err := paperMachine(cmd, o, f.repeat)
 	if err != nil {
 		return err
 	}
@@ -179,7 +192,7 @@ func planPaper(cmd *cobra.Command, o *options, rep *paper.Repetition, budget tim
 }
 
 // paperMachine describes what this host offers for repeating an article.
-func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine, error) {
+func paperMachine(cmd *cobra.Command, o *options, r paper.RepeatOptions) (paper.Machine, error) {
 	t, err := openTestbed(o)
 	if err != nil {
 		return paper.Machine{}, err
@@ -187,7 +200,7 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 	defer t.Close()
 	m := machineOf(t.Environment())
 	// Checked now, while the testbed exists.
-	ask := append(paper.RepeatSystems(), also...)
+	ask := append(paper.RepeatSystems(), r.Systems...)
 	status := t.Check(cmd.Context(), ask)
 	why := map[string]string{}
 	for _, name := range ask {
@@ -195,10 +208,10 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 		switch {
 		case d == nil:
 			why[name] = "this version of tare has no such system"
-		case d.Capabilities().Target != "":
-			why[name] = "its arms need a target, which only a campaign of your own can set"
 		case !st.Usable:
 			why[name] = strings.ReplaceAll(st.Reason, "\n", " ")
+		case d.Capabilities().Target != "" && r.Targets[name] == "":
+			why[name] = "it needs a machine of yours: --target " + name + "=…"
 		}
 	}
 	m.Usable = func(name string) string { return why[name] }
@@ -208,11 +221,30 @@ func paperMachine(cmd *cobra.Command, o *options, also []string) (paper.Machine,
 // machineOf describes the machine of an environment, except for which systems are
 // usable.
 func machineOf(env *host.Environment) paper.Machine {
-	return paper.Machine{CPUs: env.CPU.Threads, Memory: int64(experiment.HostOf(env).Memory), Wired: wired}
+	return paper.Machine{CPUs: env.CPU.Threads, Memory: int64(experiment.HostOf(env).Memory), Supports: supports}
 }
 
-// wired reports whether guests of that system can share a network.
-func wired(system string) bool {
+// supports reports whether guests of that system can have a network, or a backing of their disk.
+func supports(system, what string) bool {
 	d := all.ByName()[system]
-	return d != nil && slices.Contains(d.Capabilities().Networks, model.NetworkBridged)
+	if d == nil {
+		return false
+	}
+	c := d.Capabilities()
+	return slices.Contains(slices.Concat(c.Networks, c.DiskBackings), what)
+}
+
+// paperPartner is the other machine of network tests.
+func paperPartner(far campaign.End, wire string) (campaign.End, campaign.Uplink, error) {
+	if far.On == "" && far.Address == "" && wire == "" {
+		return campaign.End{}, campaign.Uplink{}, nil
+	}
+	name, address, _ := strings.Cut(wire, "=")
+	at, err := netip.ParsePrefix(address)
+	if !far.Elsewhere() || far.Address == "" || err != nil {
+		return far, campaign.Uplink{}, fault.WithRemedy(
+			fault.Campaignf("another machine needs --partner, --partner-address and --uplink"),
+			"--partner ssh://root@192.0.2.7 --partner-address 10.9.0.2 --uplink eth1=10.9.0.100/24")
+	}
+	return far, campaign.Uplink{Interface: name, Address: at}, nil
 }

@@ -109,6 +109,10 @@ func (c *Client) ask(ctx context.Context, method, path string, body []byte, read
 func (c *Client) Freeze(ctx context.Context) error { return c.post(ctx, "freeze") }
 func (c *Client) Thaw(ctx context.Context) error   { return c.post(ctx, "thaw") }
 
+// Save saves the guest to files and ends its processes; Restore restores it.
+func (c *Client) Save(ctx context.Context) error    { return c.post(ctx, "save") }
+func (c *Client) Restore(ctx context.Context) error { return c.post(ctx, "restore") }
+
 // Log is the end of the output of the guest's runtime, VMM or console.
 func (c *Client) Log(ctx context.Context) (string, error) {
 	var text []byte

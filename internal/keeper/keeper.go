@@ -28,6 +28,7 @@ const (
 	Running  = "running"
 	Frozen   = "frozen"
 	Copied   = "being copied" // and frozen meanwhile
+	Saved    = "saved"        // to files: nothing of it runs, until it is restored
 	Ended    = "ended"        // by itself, or killed; its log can still be read
 )
 
@@ -125,12 +126,55 @@ func (k *Keeper) has(m *system.Machine) {
 	if m.Site.Volume != nil {
 		k.status.Data = m.Site.Volume.Device
 	}
+	k.watch(m.Guest)
+}
+
+// watch notes in the background when the guest ends, unless it was saved.
+func (k *Keeper) watch(g system.Guest) {
 	go func() {
-		<-m.Guest.Exited()
+		<-g.Exited()
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.status.State = Ended
+		if k.machine.Guest == g && k.status.State != Saved {
+			k.status.State = Ended
+		}
 	}()
+}
+
+// save saves the guest to files, and ends its processes.
+func (k *Keeper) save(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m, err := k.expect(Running)
+	if err != nil {
+		return err
+	}
+	if err := system.SaveRefusal(m.Driver); err != nil {
+		return err
+	}
+	if _, err := m.Save(ctx); err != nil { // the machine is closed
+		k.status.State = Ended
+		return err
+	}
+	k.status.State = Saved
+	return nil
+}
+
+// restore restores a saved guest, which goes on where it was.
+func (k *Keeper) restore(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m, err := k.expect(Saved)
+	if err != nil {
+		return err
+	}
+	if err := m.Restore(ctx); err != nil {
+		k.status.State = Ended
+		return err
+	}
+	k.status.State, k.status.CommandLine = Running, m.Guest.CommandLine()
+	k.watch(m.Guest)
+	return nil
 }
 
 // expect returns the guest if it is in this state, and otherwise an error. The caller holds k.mu.
@@ -142,6 +186,8 @@ func (k *Keeper) expect(state string) (*system.Machine, error) {
 	switch {
 	case k.status.State == Frozen:
 		err = fault.WithRemedy(err, "tare guest thaw %s", k.status.Name)
+	case k.status.State == Saved:
+		err = fault.WithRemedy(err, "tare guest restore %s", k.status.Name)
 	case k.status.State == Ended:
 		err = fault.WithRemedy(err, "tare guest console --log %s; tare guest rm %[1]s", k.status.Name)
 	}

@@ -74,7 +74,7 @@ func keepFake(name, kind string) error {
 	case "broken":
 		d.OnCreate = func(int) error { return fault.Guestf("no luck") }
 	case "steady":
-		d.Change = func(c *system.Capabilities) { c.Freeze = "" }
+		d.Change = func(c *system.Capabilities) { c.Freeze, c.Save = "", "" }
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
@@ -251,6 +251,28 @@ func TestFreeze(t *testing.T) {
 	_, _, err = sh(t, c, "true")
 	must(t, err)
 	wantFault(t, keep(t, "", "steady").Freeze(t.Context()), fault.Campaign, "cannot be frozen")
+}
+
+func TestSave(t *testing.T) {
+	c := keep(t, "bed", "")
+	_, _, err := sh(t, c, "echo kept >file")
+	must(t, err)
+	must(t, c.Save(t.Context()))
+	if s := state(t, c); s != Saved {
+		t.Errorf("it is %s", s)
+	}
+	_, _, err = sh(t, c, "true")
+	wantFault(t, err, fault.Campaign, "tare guest restore bed")
+	wantFault(t, c.Save(t.Context()), fault.Campaign, "guest bed is saved")
+	must(t, c.Restore(t.Context()))
+	wantFault(t, c.Restore(t.Context()), fault.Campaign, "guest bed is running")
+	out, _, err := sh(t, c, "cat >/dev/null; cat file")
+	if err != nil || out != "kept\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	must(t, c.Save(t.Context()))
+	must(t, c.Remove(t.Context()))
+	wantFault(t, keep(t, "", "steady").Save(t.Context()), fault.Campaign, "not implemented for fake")
 }
 
 func TestHold(t *testing.T) {

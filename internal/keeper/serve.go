@@ -69,15 +69,18 @@ func (k *Keeper) serve(ctx context.Context, l net.Listener) *http.Server {
 	})
 	do("GET /log", func(w http.ResponseWriter, _ *http.Request) error {
 		k.mu.Lock()
-		m := k.machine
-		k.mu.Unlock()
-		if m != nil {
-			fmt.Fprint(w, m.Guest.Log())
+		log := ""
+		if k.machine != nil {
+			log = k.machine.Guest.Log()
 		}
+		k.mu.Unlock()
+		fmt.Fprint(w, log)
 		return nil
 	})
 	do("POST /freeze", func(_ http.ResponseWriter, r *http.Request) error { return k.freeze(r.Context()) })
 	do("POST /thaw", func(_ http.ResponseWriter, r *http.Request) error { return k.thaw(r.Context()) })
+	do("POST /save", func(_ http.ResponseWriter, r *http.Request) error { return k.save(r.Context()) })
+	do("POST /restore", func(_ http.ResponseWriter, r *http.Request) error { return k.restore(r.Context()) })
 	do("POST /rm", func(http.ResponseWriter, *http.Request) error {
 		k.stop()
 		<-k.gone

@@ -13,7 +13,7 @@ type Key struct {
 	Stage  string // the name of the Stage
 	Series string // the workload, with its parameters
 	Metric string
-	System string // of tare
+	System string // the arm: of tare's system of that name, or of one of the article's that has something of its own
 	// Scenario is "solo" if the campaign has none. Part is the flavor of the
 	// guests in it, "" for all guests.
 	Scenario, Part string
@@ -67,6 +67,10 @@ type Cell struct {
 	// nil: not printed or not measured.
 	Then *Cost `json:"cost_then"`
 	Now  *Cost `json:"cost_now"`
+	// Findings are the serious findings of the run about this figure, by their names.
+	Findings []string `json:"findings,omitempty"`
+
+	key Key // of what was measured; zero: nothing
 }
 
 // Cells returns every figure of the article with the measured one beside it, in the article's order. Systems that only
@@ -127,7 +131,7 @@ func (r *Repetition) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 		c.Why = f.why
 	case g.As == "":
 		c.Why = g.Why
-	case r.Article.recipe.stage(f.stage).wired() && !r.machine.Wired(g.As):
+	case r.Article.recipe.stage(f.stage).wired() && !r.machine.supports(g.As, r.networkOf(arm{own: g.own})):
 		c.Why = g.As + " does not support networks between guests yet"
 	case f.shows == showsAdded && g.As == r.Base:
 		c.Why = "it is the baseline"
@@ -136,7 +140,7 @@ func (r *Repetition) cell(row *Row, g Guest, measured func(Key) Stats) Cell {
 		c.As = ""
 		return c
 	}
-	c.Series, c.Metric = f.series, f.metric
+	c.Series, c.Metric, c.key = f.series, f.metric, r.key(f, g)
 	here := r.value(f, row, g, measured)
 	c.Emulated, c.N = here.stats.Emulated, here.stats.N
 	if here.why != "" {
@@ -187,7 +191,7 @@ type valued struct {
 
 // value returns a figure in the metric's own unit.
 func (r *Repetition) value(f *figure, row *Row, g Guest, measured func(Key) Stats) valued {
-	key := Key{Stage: f.stage, Series: f.series, Metric: f.metric, System: g.As, Scenario: f.in}
+	key := r.key(f, g)
 	if f.shows == showsPart {
 		key.Part = cmp.Or(g.Part, wholeFlavor)
 		if strings.Contains(row.Statistic, "1/4") {
@@ -222,6 +226,14 @@ func (r *Repetition) value(f *figure, row *Row, g Guest, measured func(Key) Stat
 	}
 	return valued{v: s.Mean, stats: s, mean: f.shows != showsPart}
 }
+
+// key is what measures a figure in the guest that takes the place of one of the article's.
+func (r *Repetition) key(f *figure, g Guest) Key {
+	return Key{Stage: f.stage, Series: f.series, Metric: f.metric, System: g.arm(), Scenario: f.in}
+}
+
+// arm is the name of the guest's arm.
+func (g Guest) arm() string { return cmp.Or(g.Arm, g.As) }
 
 func orNothing(why string) string {
 	return cmp.Or(why, "the budget was used up before it, or none of its trials succeeded")

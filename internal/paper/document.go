@@ -127,9 +127,6 @@ func (v Verdict) cell(about Cell, why *reasons) view.Cell {
 	return view.Cell{}
 }
 
-// saysWords are what claims say about a system, for the page.
-var saysWords = map[string]string{"costs": "slower", "gains": "faster", "none": "no difference"}
-
 // claimTable lists what the article says in words and tare measures.
 func claimTable(claims []PageClaim, why *reasons) *view.Table {
 	t := &view.Table{Name: "claim", Title: "Claims"}
@@ -139,7 +136,7 @@ func claimTable(claims []PageClaim, why *reasons) *view.Table {
 		t.Columns[j].Words = true
 	}
 	for _, c := range claims {
-		t.Add(view.Text(c.Text), view.Text(c.Cell.System), view.Text(saysWords[c.Says]),
+		t.Add(view.Text(c.Text), view.Text(c.Cell.System), view.Text(c.Says),
 			view.Text(c.Cell.Series+", "+c.Cell.Metric), c.Cell.by(), c.Cell.cost(), c.Cell.interval(),
 			c.Verdict.cell(c.Cell, why))
 	}
@@ -169,6 +166,18 @@ func (r *Report) parts() []view.Part {
 // wrongMark is at figures that the audit has a finding about.
 var wrongMark = view.Mark{Sign: "!", Text: "the audit has a finding about this figure"}
 
+// doubtMark is at figures of this machine that should not be used as they are.
+var doubtMark = view.Mark{Sign: "†", Text: "a serious finding of the run, below the table, concerns this figure"}
+
+// findingText is what a run found about figures, and how to read more about it.
+func findingText(f analyze.Finding) string {
+	where := f.Workload
+	if f.Arm != "" {
+		where += ", " + f.Arm
+	}
+	return fmt.Sprintf("%s: %s: %s (tare explain %s)", f.Severity, where, f.Text, f.ID)
+}
+
 // figureTables are the article's tables: each figure as printed, recomputed and measured here.
 func figureTables(tables []PageTable, why *reasons) (parts []view.Part) {
 	for _, t := range tables {
@@ -187,6 +196,9 @@ func figureTables(tables []PageTable, why *reasons) (parts []view.Part) {
 			out.Add(view.Text(strings.Join(l.Labels, ", ")), view.Text(cmp.Or(c.System, "(only here)")), printed,
 				view.Text(l.Recomputed), c.Then.cell(), c.here(why), c.by(), c.cost(), c.interval(), l.Verdict.cell(c, why))
 		}
+		for _, f := range t.Findings {
+			out.Notes = append(out.Notes, view.Note{Text: findingText(f)})
+		}
 		parts = append(parts, &view.Section{Title: t.Name, Prefix: true, Parts: []view.Part{out}})
 	}
 	return parts
@@ -196,7 +208,11 @@ func figureTables(tables []PageTable, why *reasons) (parts []view.Part) {
 func (c Cell) here(why *reasons) view.Cell {
 	switch {
 	case c.Here != nil:
-		return view.Number(report.Digits(*c.Here, 4), *c.Here, c.Unit)
+		here := view.Number(report.Digits(*c.Here, 4), *c.Here, c.Unit)
+		if len(c.Findings) > 0 {
+			here.Marks = []view.Mark{doubtMark}
+		}
+		return here
 	case c.Why != "":
 		return view.Cell{Text: "–", Marks: []view.Mark{why.mark(c.Why)}}
 	}

@@ -14,7 +14,7 @@ type Holds string
 
 const (
 	HoldsHere    Holds = "holds here"
-	HoldsNot     Holds = "does not"
+	HoldsNot     Holds = "does not hold here"
 	CannotBeTold Holds = "cannot be told"
 )
 
@@ -22,13 +22,18 @@ const (
 type Verdict struct {
 	Holds Holds
 	Why   string
+	By    string // the system of tare that shows it; "": none, or nothing is shown
 }
 
 func (v Verdict) String() string {
-	if v.Why == "" {
-		return string(v.Holds)
+	text := string(v.Holds)
+	if v.By != "" {
+		text += " (by " + v.By + ")"
 	}
-	return string(v.Holds) + ": " + v.Why
+	if v.Why == "" {
+		return text
+	}
+	return text + ": " + v.Why
 }
 
 // reason is why something cannot be told, without what differs in each line.
@@ -42,6 +47,8 @@ type PageTable struct {
 	Name    string
 	Heading []string
 	Lines   []PageLine
+	// Findings are what the runs found about the measured figures of the table.
+	Findings []analyze.Finding
 }
 
 // PageLine is one figure: as printed, recomputed, and of this machine.
@@ -75,6 +82,7 @@ func Page(a *Article, runs *Results) []PageTable {
 			words := labelsOf(group[0], labels)
 			for _, r := range group {
 				c := p.cell(r)
+				t.doubt(p.doubt(&c))
 				t.Lines = append(t.Lines, PageLine{Labels: words, Recomputed: u.recomputed(r), Wrong: wrong[r.Line], Cell: c,
 					Verdict: c.verdict()})
 			}
@@ -100,6 +108,23 @@ func (p page) cell(r *Row) Cell {
 	}
 	printed := &Repetition{Article: p.article, Baseline: cmp.Or(p.article.recipe.baseline, r.Baseline)}
 	return Cell{System: r.System, Printed: r.Printed, Unit: r.Unit, Then: printed.then(r)}
+}
+
+// doubt marks a cell as Results.doubt does.
+func (p page) doubt(c *Cell) []analyze.Finding {
+	if p.runs == nil {
+		return nil
+	}
+	return p.runs.doubt(c)
+}
+
+// doubt adds findings about figures of the table.
+func (t *PageTable) doubt(about []analyze.Finding) {
+	for _, f := range about {
+		if !slices.Contains(t.Findings, f) {
+			t.Findings = append(t.Findings, f)
+		}
+	}
 }
 
 // also returns what the systems that only this machine has did in the line of r.
@@ -195,21 +220,21 @@ func (c *Cell) verdict() Verdict {
 	case c.Then == nil:
 		return Verdict{}
 	case c.Emulated:
-		return Verdict{CannotBeTold, c.As + " emulates the CPU"}
+		return Verdict{Holds: CannotBeTold, Why: "it needs hardware virtualization, and " + c.As + " emulates the CPU"}
 	case c.Here == nil && now == nil:
 		why, _, _ := strings.Cut(cmp.Or(c.Why, "not measured here"), ": ")
 		why, _, _ = strings.Cut(why, "; ")
-		return Verdict{CannotBeTold, why}
+		return Verdict{Holds: CannotBeTold, Why: why}
 	case now == nil:
-		return Verdict{CannotBeTold, "nothing to compare it with"}
+		return Verdict{Holds: CannotBeTold, Why: "nothing to compare it with"}
 	case now.claim == "":
-		return Verdict{CannotBeTold, "single figures have no interval"}
+		return Verdict{Holds: CannotBeTold, Why: "single figures have no interval"}
 	case now.claim == analyze.NotResolved:
-		return Verdict{CannotBeTold, now.Verdict}
+		return Verdict{Holds: CannotBeTold, Why: now.Verdict}
 	case now.claim != c.Then.class():
-		return Verdict{HoldsNot, classWords[now.claim]}
+		return Verdict{HoldsNot, classWords[now.claim], c.As}
 	}
-	return Verdict{HoldsHere, now.beside(c.Then)}
+	return Verdict{HoldsHere, now.beside(c.Then), c.As}
 }
 
 // classWords say what a system does here.
@@ -234,7 +259,7 @@ func (c *Cost) beside(printed *Cost) string {
 // PageClaim is what the article says in words about a system's cost, beside the cost here.
 type PageClaim struct {
 	Text, Where string
-	Says        string // "costs", "gains" or "none"
+	Says        string // "slower", "faster than vmware", "no difference"
 	Cell        Cell
 	Verdict     Verdict
 }
@@ -243,7 +268,7 @@ type PageClaim struct {
 func PageClaims(a *Article, runs *Results) []PageClaim {
 	var list []PageClaim
 	for _, m := range a.recipe.claims {
-		c := PageClaim{Text: m.claim, Says: m.says, Cell: Cell{
+		c := PageClaim{Text: m.claim, Says: m.text(), Cell: Cell{
 			System: m.system, Series: m.series, Metric: m.metric, Then: &Cost{claim: says[m.says]},
 		}}
 		if found := a.beginning(m.claim); len(found) > 0 {
@@ -253,6 +278,9 @@ func PageClaims(a *Article, runs *Results) []PageClaim {
 			c.Cell = runs.claimed(m, c.Cell)
 		}
 		c.Verdict = c.Cell.verdict()
+		if runs != nil && m.direct() {
+			runs.compare(m, &c)
+		}
 		list = append(list, c)
 	}
 	return list
@@ -265,7 +293,7 @@ func (p *Results) claimed(m measuredClaim, c Cell) Cell {
 		c.Why = g.Why
 		return c
 	}
-	st := p.measured(Key{Stage: m.stage, Series: m.series, Metric: m.metric, System: g.As, Scenario: m.scenario})
+	st := p.measured(Key{Stage: m.stage, Series: m.series, Metric: m.metric, System: g.arm(), Scenario: m.scenario})
 	c.As, c.Emulated, c.N, c.Now = g.As, st.Emulated, st.N, st.Cost
 	if c.Now == nil {
 		c.Why = orNothing(st.Why)

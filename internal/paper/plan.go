@@ -22,14 +22,21 @@ type RepeatOptions struct {
 	Systems []string
 	// Tables are the tables to repeat, by prefixes of their names; nil: all.
 	Tables []string
+	// Targets are the machines of systems whose guests tare does not create, by system.
+	Targets map[string]string
+	// Partner is the other machine of network tests, which Uplink leads to; the zero value: this host takes its place.
+	Partner campaign.End
+	Uplink  campaign.Uplink
 }
 
 // Guest is what takes the place of one system of the article.
 type Guest struct {
 	System string // of the article
 	As     string // of tare; "": nothing can
+	Arm    string // of the campaigns: As, or System if it has something of its own
 	Part   string // its flavor in a mix; "": the usual one
 	Why    string // why As takes its place, or why nothing does
+	own    own
 }
 
 // Repetition is the plan to measure an article again on one machine.
@@ -76,7 +83,9 @@ func Repeat(a *Article, m Machine, o RepeatOptions) (*Repetition, error) {
 		}
 	}
 	for _, relative := range rec.relatives {
-		r.Guests = append(r.Guests, relative.choose(m, o.Systems))
+		g := relative.choose(m, o.Systems)
+		r.adapt(&g, relative.own)
+		r.Guests = append(r.Guests, g)
 	}
 	for _, system := range o.Systems {
 		if !slices.Contains(r.Systems(), system) {
@@ -89,7 +98,7 @@ func Repeat(a *Article, m Machine, o RepeatOptions) (*Repetition, error) {
 			"see tare systems; select usable ones with --system")
 	}
 	for _, s := range rec.stages {
-		if s = r.narrow(s); len(s.work) > 0 && len(r.arms(s)) > 1 {
+		if s = r.narrow(s); len(s.work) > 0 && len(r.armsOf(s)) > 1 {
 			r.Stages = append(r.Stages, Stage{s.name, s.weight(), s})
 		}
 	}
@@ -175,18 +184,13 @@ func (rel relative) choose(m Machine, only []string) Guest {
 
 // Systems returns all measured systems, the base first.
 func (r *Repetition) Systems() []string {
-	list := []string{r.Base}
-	for _, g := range r.Guests {
-		if g.As != "" && !slices.Contains(list, g.As) {
-			list = append(list, g.As)
+	var list []string
+	for _, a := range r.arms() {
+		if !slices.Contains(list, a.system) {
+			list = append(list, a.system)
 		}
 	}
-	return append(list, r.Also...)
-}
-
-// arms returns the systems of a stage.
-func (r *Repetition) arms(s stage) []string {
-	return slices.DeleteFunc(r.Systems(), func(system string) bool { return s.wired() && !r.machine.Wired(system) })
+	return list
 }
 
 // note lists the differences from the article on this machine.
@@ -210,8 +214,16 @@ func (r *Repetition) note() {
 		}
 		add("%s: %s here (%s)", strings.Join(systems, ", "), cmp.Or(g.As, "not measured"), g.Why)
 	}
-	add("every guest, including native, has one CPU, %d MiB of memory and an ext4 volume of %s, and runs the same "+
-		"Debian userland", r.machine.memory()>>20, repeatDisk)
+	for _, a := range r.arms() {
+		if text := r.text(a); text != "" {
+			add("%s is %s with %s", a.name, a.system, text)
+		}
+	}
+	add("every other guest has %d MiB of memory, and every guest one CPU unless this list says more, and a volume of %s "+
+		"with %s; all run the same Debian userland", r.memoryOf(r.arms()[0])>>20, repeatDisk, r.Article.recipe.fs)
+	if r.options.Partner.Elsewhere() {
+		add("%s is the other machine of network tests, over this host's %s", r.options.Partner.On, r.options.Uplink.Interface)
+	}
 	for _, s := range r.Stages {
 		for _, name := range s.stage.scenarios {
 			if c := scenarioOf(name); c.note != nil {

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ const dom0System = "xen-dom0"
 // recipe says how to measure an article again: the section repetition of its file.
 type recipe struct {
 	baseline  string // the article's system
+	fs        string // of data volumes
 	relatives []relative
 	stages    []stage
 	figures   []figure // the first that matches a row applies
@@ -30,6 +32,7 @@ type relative struct {
 	system string
 	as     []string
 	part   string // its flavor in a mix
+	own    own    // what the article's guest had and others had not
 	why    string // the difference, or why there is no such system
 }
 
@@ -38,6 +41,9 @@ type stage struct {
 	name      string
 	scenarios []string
 	work      []work
+	// systems are those of the article's systems with something of their own that take part; nil: those that a figure or
+	// a claim is about.
+	systems []string
 	// scale is the share of the article's sizes that a trial does if the user asks for no
 	// other; 0: tare calibrates sizes.
 	scale float64
@@ -72,6 +78,11 @@ func (s stage) weight() float64 {
 // wired reports whether the guests of a stage are on a network.
 func (s stage) wired() bool {
 	return slices.ContainsFunc(s.scenarios, func(name string) bool { return scenarioOf(name).wired })
+}
+
+// mixed reports whether some guests of a stage have a quarter of a CPU.
+func (s stage) mixed() bool {
+	return slices.ContainsFunc(s.scenarios, func(name string) bool { return scenarioOf(name).mixed })
 }
 
 // series returns the names of the workloads, with their parameters.
@@ -120,6 +131,12 @@ type measuredClaim struct {
 	says   string // one of says
 
 	stage, series, metric, scenario string
+
+	// than is another of the article's systems, and against another workload of the stage, in place of the baseline; "":
+	// the baseline. by is how many times better or worse at least, or the percent within which there is no difference.
+	than, against string
+	beside        string // another metric, in place of another workload
+	by            float64
 }
 
 // says are what claims say about a system, as a verdict.
@@ -175,6 +192,7 @@ var relativeKind = strict.Object("a system", []strict.Key[relative]{
 	strict.Required(strict.Field("as", "", strict.List("systems", 20, strict.Name),
 		func(r *relative) *[]string { return &r.as })),
 	strict.Field("flavor", "", strict.OneOf(wholeFlavor, quarterFlavor), func(r *relative) *string { return &r.part }),
+	strict.Field("guest", "", ownKind, func(r *relative) *own { return &r.own }),
 	may("why", func(r *relative) *string { return &r.why }),
 })
 
@@ -184,6 +202,7 @@ var stageKind = strict.Object("a campaign", []strict.Key[stage]{
 		func(s *stage) *[]string { return &s.scenarios })),
 	strict.Required(strict.Field("workloads", "", strict.List("workloads", 100, workKind),
 		func(s *stage) *[]work { return &s.work })),
+	strict.Field("systems", "", strict.List("systems", 20, words), func(s *stage) *[]string { return &s.systems }),
 	strict.Field("scale", "", positive, func(s *stage) *float64 { return &s.scale }),
 	strict.Field("weight", "", positive, func(s *stage) *float64 { return &s.heavy }),
 })
@@ -213,16 +232,22 @@ var measuredClaimKind = strict.Object("a claim", []strict.Key[measuredClaim]{
 	needs("by", func(c *measuredClaim) *string { return &c.series }),
 	needs("metric", func(c *measuredClaim) *string { return &c.metric }),
 	strict.FieldOr("in", "", scenarioKind, func(c *measuredClaim) *string { return &c.scenario }, model.Solo),
+	may("than", func(c *measuredClaim) *string { return &c.than }),
+	may("against", func(c *measuredClaim) *string { return &c.against }),
+	may("beside", func(c *measuredClaim) *string { return &c.beside }),
+	strict.Field("bound", "", positive, func(c *measuredClaim) *float64 { return &c.by }),
 })
 
 var extraKind = strict.Object("an extra", []strict.Key[Extra]{
 	needs("campaign", func(e *Extra) *string { return &e.Stage }),
 	needs("by", func(e *Extra) *string { return &e.Series }),
 	needs("of", func(e *Extra) *string { return &e.Article }),
+	strict.FieldOr("in", "", scenarioKind, func(e *Extra) *string { return &e.Scenario }, model.Solo),
 })
 
 var recipeKind = strict.Object("a repetition", []strict.Key[recipe]{
 	needs("baseline", func(r *recipe) *string { return &r.baseline }),
+	strict.FieldOr("fs", "", strict.OneOf("ext4", "ext3", "ext2", "xfs"), func(r *recipe) *string { return &r.fs }, "ext4"),
 	strict.Required(strict.Field("systems", "", strict.List("systems", 100, relativeKind),
 		func(r *recipe) *[]relative { return &r.relatives })),
 	strict.Required(strict.Field("campaigns", "", strict.List("campaigns", 20, stageKind),
@@ -241,6 +266,11 @@ func (a *Article) checkRecipe(r *strict.Reader) {
 	rec, systems := &a.recipe, a.Systems
 	if len(rec.figures) > 0 {
 		checkSystem(r, "repetition.baseline", rec.baseline, systems)
+	}
+	for i, s := range rec.stages {
+		for _, system := range s.systems {
+			checkSystem(r, index("repetition.campaigns", i)+".systems", system, systems)
+		}
 	}
 	for i, relative := range rec.relatives {
 		checkSystem(r, index("repetition.systems", i)+".system", relative.system, systems)
@@ -286,8 +316,18 @@ func (a *Article) checkRecipe(r *strict.Reader) {
 			r.Fail(path+".claim", "%d claims begin with %s, not one", n, strict.Quote(c.claim))
 		}
 		measures(path, c.stage, c.series, c.metric, c.scenario)
+		if c.than != "" {
+			checkSystem(r, path+".than", c.than, systems)
+		}
+		if c.against != "" || c.beside != "" {
+			measures(path, c.stage, cmp.Or(c.against, c.series), cmp.Or(c.beside, c.metric), c.scenario)
+		}
 	}
 	for i, e := range rec.extras {
-		measured(index("repetition.extras", i), e.Stage, e.Series)
+		path := index("repetition.extras", i)
+		measured(path, e.Stage, e.Series)
+		if !slices.Contains(rec.stage(e.Stage).scenarios, e.Scenario) {
+			r.Fail(path+".in", "campaign %s has no scenario %s", e.Stage, e.Scenario)
+		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // here returns a machine on which all systems are usable except those named.
 func here(without ...string) Machine {
-	without = append(without, "xen-dom0") // not booted as dom0
+	without = append(without, "xen-dom0", "vmware-workstation") // not booted as dom0, and no machine of VMware's
 	return Machine{
 		CPUs: 8, Memory: 16 << 30,
 		Usable: func(system string) string {
@@ -26,7 +26,9 @@ func here(without ...string) Machine {
 			}
 			return ""
 		},
-		Wired: func(system string) bool { return !strings.HasPrefix(system, "xen") },
+		Supports: func(system, what string) bool {
+			return !strings.HasPrefix(system, "xen") && (what == "bridged" || what == "nat" || what == "raw")
+		},
 	}
 }
 
@@ -158,7 +160,7 @@ func TestRelatives(t *testing.T) {
 	}
 	r := repeat(t, platov, here("kvm"), RepeatOptions{})
 	notes := strings.Join(r.Notes, "\n")
-	for _, want := range []string{"coLinux is discontinued", "no kvm: there is none", "vmware_part"} {
+	for _, want := range []string{"coLinux is discontinued", "no vmware-workstation: there is none; no kvm: there is none", "vmware_part"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes have no %q:\n%s", want, notes)
 		}
@@ -316,16 +318,16 @@ func TestReasons(t *testing.T) {
 		{Stage: "cpu", Series: "x", Metric: "there", Scenario: "solo"}: "",
 		{Stage: "cpu", Series: "y", Metric: "time", Scenario: "solo"}:  "its campaign ended early: no space left",
 		{Stage: "net"}: "no run of campaign platov-vmware-vs-colinux-net",
-		{Stage: "disk", Series: "x", Scenario: "solo"}:                 "",
-		{Stage: "disk", Series: "y", Metric: "time", Scenario: "solo"}: "its trials failed: out of memory",
-		{Stage: "disk", Series: "silent", Metric: "iops",
+		{Stage: "disk", Series: "x", Scenario: "solo"}:                              "",
+		{Stage: "disk", Series: "y", Metric: "time", System: "a", Scenario: "solo"}: "its trials failed: out of memory",
+		{Stage: "disk", Series: "silent", Metric: "iops", System: "a",
 			Scenario: "solo"}: "the program did not report this figure; if the work was too little, a larger --scale helps",
 	} {
 		if got := p.measured(key).Why; got != want {
 			t.Errorf("%+v: %q, want %q", key, got, want)
 		}
 	}
-	if st := p.measured(Key{Stage: "disk", Series: "silent", Metric: "time", Scenario: "solo",
+	if st := p.measured(Key{Stage: "disk", Series: "silent", Metric: "time", System: "a", Scenario: "solo",
 		Part: "whole"}); st.Mean != 7 || !st.Higher {
 		t.Errorf("a part: %+v", st)
 	}

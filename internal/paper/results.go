@@ -3,6 +3,7 @@ package paper
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/tare-bench/tare/internal/fault"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/report"
+	"github.com/tare-bench/tare/internal/stats"
 )
 
 // Results are what the runs of a repetition measured.
@@ -24,12 +26,16 @@ type Results struct {
 	ended      map[string]error // why a stage ended early
 	// done are the keys, without their metric, that have any value.
 	done map[Key]bool
+	// guests are the mean logarithms of the values of each guest, for claims that compare more than an arm and the
+	// baseline.
+	guests   map[Key][]float64
+	findings map[string][]analyze.Finding // by stage
 }
 
 // NewResults returns results without any run.
 func NewResults(r *Repetition) *Results {
 	return &Results{Repetition: r, values: map[Key]Stats{}, stages: map[string]bool{}, ended: map[string]error{},
-		done: map[Key]bool{}}
+		done: map[Key]bool{}, guests: map[Key][]float64{}, findings: map[string][]analyze.Finding{}}
 }
 
 // Ended records why the run of a stage is missing or not complete.
@@ -50,7 +56,8 @@ func (p *Results) Add(path string, c *campaign.Campaign, in dataset.Set, res *an
 	}
 	p.Paths, p.analyses, p.stages[stage] = append(p.Paths, path), append(p.analyses, res), true
 	p.take(stage, in, res)
-	return nil
+	p.findings[stage] = res.Findings
+	return p.takeGuests(stage, in)
 }
 
 // take reads the values of each arm, and of the parts of a mix.
@@ -60,7 +67,8 @@ func (p *Results) take(stage string, in dataset.Set, res *analyze.Result) {
 		higher[[2]string{m.Workload, m.Name}] = m.Better == "higher"
 	}
 	key := func(a *analyze.ArmResult, metric, part string) Key {
-		return Key{Stage: stage, Series: a.Workload, Metric: metric, System: a.System, Scenario: cmp.Or(a.Scenario,
+		of, _, _ := strings.Cut(cmp.Or(a.Arm, a.System), "@")
+		return Key{Stage: stage, Series: a.Workload, Metric: metric, System: of, Scenario: cmp.Or(a.Scenario,
 			model.Solo), Part: part}
 	}
 	costs := map[[3]string]*Cost{} // by arm, workload and metric
@@ -116,6 +124,7 @@ func firstLine(s string) string {
 
 // measured returns what the runs measured for a key.
 func (p *Results) measured(k Key) Stats {
+	k = p.there(k)
 	st := p.values[k]
 	if st.N > 0 {
 		return st
@@ -133,12 +142,101 @@ func (p *Results) measured(k Key) Stats {
 	return st
 }
 
+// there returns the key under which a run has values of k: runs of older versions had no arms for guests of an
+// article that have something of their own.
+func (p *Results) there(k Key) Key {
+	series := k
+	if series.Metric = ""; p.done[series] {
+		return k
+	}
+	for _, g := range p.Repetition.Guests {
+		if series.System = g.As; g.Arm == k.System && p.done[series] {
+			k.System = g.As
+			return k
+		}
+	}
+	return k
+}
+
+// takeGuests reads the values of each guest for the claims that compare them.
+func (p *Results) takeGuests(stage string, in dataset.Set) error {
+	wanted := map[Key]bool{}
+	for _, c := range p.Repetition.Article.recipe.claims {
+		if c.stage == stage && c.direct() {
+			wanted[Key{Stage: stage, Series: c.series, Metric: c.metric, Scenario: c.scenario}] = true
+			wanted[Key{Stage: stage, Series: cmp.Or(c.against, c.series), Metric: cmp.Or(c.beside, c.metric),
+				Scenario: c.scenario}] = true
+		}
+	}
+	if len(wanted) == 0 || in.Observations == nil {
+		return nil
+	}
+	type guest struct {
+		key    Key
+		number int32
+	}
+	var order []guest
+	logs := map[guest][]float64{}
+	for o, err := range in.Observations {
+		if err != nil {
+			return err
+		}
+		m, a := in.Metrics[o.Metric], in.Arms[o.Arm]
+		key := Key{Stage: stage, Series: m.Workload, Metric: m.Name, Scenario: cmp.Or(a.Scenario, model.Solo)}
+		if _, control := in.Controls[a.Name]; control || o.Repeat || !wanted[key] || o.Value <= 0 {
+			continue
+		}
+		key.System = cmp.Or(a.Of, a.System)
+		g := guest{key, o.Guest}
+		if logs[g] == nil {
+			order = append(order, g)
+		}
+		logs[g] = append(logs[g], math.Log(o.Value))
+	}
+	for _, g := range order {
+		p.guests[g.key] = append(p.guests[g.key], stats.Mean(logs[g]))
+	}
+	return nil
+}
+
+// cells returns the article's figures with the measured ones beside them.
+func (p *Results) cells() []Cell {
+	cells := p.Repetition.Cells(p.measured)
+	for i := range cells {
+		p.doubt(&cells[i])
+	}
+	return cells
+}
+
+// doubt marks a cell with the serious findings about it, and returns all findings about it that are no mere
+// information.
+func (p *Results) doubt(c *Cell) (about []analyze.Finding) {
+	if c.key == (Key{}) || c.N == 0 {
+		return nil
+	}
+	k := p.there(c.key)
+	name := model.ArmName{Of: k.System, Scenario: k.Scenario}.String()
+	for _, f := range p.findings[k.Stage] {
+		if f.Severity == analyze.Info || f.Workload != k.Series || f.Metric != "" && f.Metric != k.Metric ||
+			f.Arm != "" && f.Arm != name {
+			continue
+		}
+		about = append(about, f)
+		if f.Severity == analyze.Serious && !slices.Contains(c.Findings, f.ID) {
+			c.Findings = append(c.Findings, f.ID)
+		}
+	}
+	return about
+}
+
 // Extra is a series that repeats a diagram of the article without values, so there
 // is no printed figure beside it.
 type Extra struct {
 	Stage   string
 	Series  string
 	Article string // the id of the article's workload: "P2-nbench"
+	// Scenario is one of the stage's.
+	Scenario string
 }
 
 // ExtraResult is what a system did in an extra.
@@ -172,8 +270,9 @@ func (p *Results) Extras() []ExtraResult {
 			continue // it was not run
 		}
 		metric := w.workload.Metrics[0]
-		for _, system := range rep.Systems() {
-			st := p.measured(Key{Stage: e.Stage, Series: e.Series, Metric: metric.Name, System: system, Scenario: model.Solo})
+		for _, arm := range rep.armsOf(rep.Stages[i].stage) {
+			system := arm.name
+			st := p.measured(Key{Stage: e.Stage, Series: e.Series, Metric: metric.Name, System: system, Scenario: e.Scenario})
 			x := ExtraResult{Article: e.Article, Series: e.Series, Workload: w.of.Workload, Metric: metric.Name,
 				Unit: metric.Unit, StandIn: w.workload.StandIn, System: system, Why: st.Why, Emulated: st.Emulated,
 				Now: st.Cost}
@@ -202,5 +301,5 @@ type ResultsJSON struct {
 // JSON returns the results for --json.
 func (p *Results) JSON() ResultsJSON {
 	return ResultsJSON{p.Repetition.Article.Document.Name, p.Repetition.Baseline, p.Repetition.Notes, p.Paths,
-		p.Repetition.Cells(p.measured), p.Extras()}
+		p.cells(), p.Extras()}
 }

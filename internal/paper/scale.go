@@ -18,8 +18,12 @@ type Machine struct {
 	Memory int64 // bytes, 0: not known
 	// Usable returns why a system is not usable here, in one line; "": it is usable.
 	Usable func(system string) string
-	// Wired reports whether a system's guests can share a network.
-	Wired func(system string) bool
+	// Supports reports whether guests of a system can have that network, or that backing of their disk; nil: all can.
+	Supports func(system, what string) bool
+}
+
+func (m Machine) supports(system, what string) bool {
+	return m.Supports == nil || m.Supports(system, what)
 }
 
 // guests returns the number of guests of a parallel scenario. Like the article, it
@@ -130,6 +134,9 @@ var scenarioKind = func() strict.Kind[string] {
 
 const (
 	repeatTrial = 300 * time.Millisecond // of a native guest, without a scale
+	// cappedTrial is that of a guest with a quarter of a CPU: a cap is enforced in periods of 100 ms, and lets a short
+	// burst pass, so that short trials do not meet it.
+	cappedTrial = 10 * time.Second
 	repeatDisk  = 2 * campaign.GiB
 	// leastTimeout is the shortest timeout of a step, however small the budget is.
 	leastTimeout = 90 * time.Second
@@ -143,18 +150,28 @@ func (r *Repetition) Campaign(s Stage, budget time.Duration) []byte {
 	c := campaign.New()
 	c.Name, c.About = r.CampaignName(s), "tare paper run: "+r.Article.Document.Title
 	whole := campaign.NewFlavor(wholeFlavor)
-	whole.MemoryBytes, whole.DiskBytes = r.machine.memory(), int64(repeatDisk)
+	arms := r.armsOf(s.stage)
+	whole.MemoryBytes, whole.DiskBytes, whole.DiskFS = r.memoryOf(arms[0]), int64(repeatDisk), r.Article.recipe.fs
 	if s.stage.wired() {
-		whole.Network = "bridged"
+		whole.Network = model.NetworkBridged
 	}
 	c.Flavors = []model.Flavor{whole}
-	if slices.ContainsFunc(s.stage.scenarios, func(name string) bool { return scenarioOf(name).mixed }) {
+	if s.stage.mixed() {
 		quarter := whole
 		quarter.Name, quarter.CPUCap = quarterFlavor, 0.25
 		c.Flavors, c.AllowUnequal = append(c.Flavors, quarter), true
 	}
-	for _, system := range r.arms(s.stage) {
-		c.Arms = append(c.Arms, campaign.Arm{System: system})
+	for _, a := range arms {
+		one := campaign.Arm{System: a.system, Target: r.options.Targets[a.system], Options: a.own.options}
+		if a.name != a.system {
+			one.Name = a.name
+		}
+		if a.own.given() {
+			f := r.flavorOf(a, whole)
+			one.Flavor, c.AllowUnequal = f.Name, true
+			c.Flavors = append(c.Flavors, f)
+		}
+		c.Arms = append(c.Arms, one)
 	}
 	c.Baseline = r.Base
 	for _, w := range s.stage.work {
@@ -166,18 +183,41 @@ func (r *Repetition) Campaign(s Stage, budget time.Duration) []byte {
 	for _, name := range s.stage.scenarios {
 		scenario := scenarioOf(name).on(r.machine)
 		scenario.Name = name
+		if far := r.options.Partner; far.Elsewhere() && scenario.Pairs == 1 {
+			if scenario.Server.Given() {
+				scenario.Server, c.Uplink = far, r.options.Uplink
+			} else if scenario.Client.Given() {
+				scenario.Client, c.Uplink = far, r.options.Uplink
+			}
+		}
 		c.Scenarios = append(c.Scenarios, scenario)
 	}
 	// One image for all campaigns of the article.
 	c.Image = campaign.Image{Kernel: campaign.KernelCloud, AlsoFor: r.workloads()}
-	c.TrialTime = repeatTrial
+	c.TrialTime = s.stage.trialTime()
 	c.Blocks = campaign.Blocks{Min: 2, Max: 20}
+	if slices.ContainsFunc(r.Article.recipe.claims, func(m measuredClaim) bool {
+		return m.stage == s.Name && m.direct()
+	}) {
+		c.RecreateEvery = 1 // the interval of such a claim is over guests
+	}
 	c.EmulatedShare = 100 // emulated guests take the place of the article's systems
 	c.Budget = max(time.Second, budget.Truncate(time.Second))
 	// A step may take half of the budget. A longer timeout would let a crowded scenario
 	// wait for several such steps.
 	c.Timeout = max(leastTimeout, (budget / 2).Truncate(time.Second))
 	return c.File()
+}
+
+// trialTime is how long a trial of the baseline's first guest lasts. In a mix, that guest has a quarter of a CPU.
+func (s stage) trialTime() time.Duration {
+	switch {
+	case !s.mixed():
+		return repeatTrial
+	case scenarioOf(s.scenarios[0]).mixed && !scenarioOf(s.scenarios[0]).wired:
+		return cappedTrial
+	}
+	return cappedTrial / 4
 }
 
 // size returns the size of a trial; 0: tare calibrates it.

@@ -68,8 +68,9 @@ var rooms = []struct {
 	{"analyze", []string{"claim", "dataset", "histogram", "store", "stats"},
 		"analyze reads a data set: it never imports system, run, or what shows its results"},
 	{"paper", []string{"strict", "nearest", "campaign", "workload", "workload/builtin", "dataset", "analyze", "report",
-		"view"},
-		"paper holds published figures, and shows what analyze found beside them: it makes no runs and opens none"},
+		"view", "claim", "stats"},
+		"paper holds published figures, shows what analyze found beside them, and judges claims that compare more than an " +
+			"arm and the baseline: it makes no runs and opens none"},
 	{"view", []string{"strict"},
 		"view shows sections, and knows no statistics: whoever has results makes sections of them"},
 	{"view/pagetest", []string{"view"}, "pagetest opens pages of any sections, and does not know what is on them"},

@@ -63,7 +63,8 @@ func (r *Repetition) adapt(g *Guest, o own) {
 			g.As, o.backing)), ""
 	}
 	if o.network != "" && !r.machine.supports(g.As, o.network) {
-		lost, o.network = append(lost, fmt.Sprintf("it has no network %s, which %s does not support here", o.network, g.As)), ""
+		lost, o.network = append(lost, fmt.Sprintf("it has no network %s, which %s does not support here", o.network,
+			g.As)), ""
 	}
 	if o.vcpus > max(1, r.machine.CPUs) {
 		lost, o.vcpus = append(lost, fmt.Sprintf("it has %d of its %d CPUs", r.machine.CPUs, o.vcpus)), r.machine.CPUs

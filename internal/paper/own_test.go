@@ -42,7 +42,8 @@ func textLines(all ...string) string { return strings.Join(all, "\n") + "\n" }
 // the notes say the rest.
 func TestOwnGuests(t *testing.T) {
 	r := repeat(t, "latgrid", here("xen-pv", "xen-pvh"), RepeatOptions{})
-	want := textLines("native native 3GiB loop none", "xen-domu-256 kvm 256MiB raw none", "xen-domu-512 kvm 512MiB raw none",
+	want := textLines("native native 3GiB loop none", "xen-domu-256 kvm 256MiB raw none",
+		"xen-domu-512 kvm 512MiB raw none",
 		"xen-domu-3g kvm 3GiB raw none")
 	if got := armsOf(stageOf(t, r, "services")); got != want {
 		t.Errorf("services:\n%s\nwant\n%s", got, want)
@@ -65,7 +66,8 @@ func TestOwnGuests(t *testing.T) {
 	if got := armsOf(stageOf(t, r, "net")); got != want {
 		t.Errorf("net:\n%s\nwant\n%s", got, want)
 	}
-	if c := stageOf(t, r, "disk"); c.Flavors[0].DiskFS != "ext2" || !strings.Contains(armsOf(c), "colinux-file uml 192MiB raw") {
+	if c := stageOf(t, r, "disk"); c.Flavors[0].DiskFS != "ext2" ||
+		!strings.Contains(armsOf(c), "colinux-file uml 192MiB raw") {
 		t.Errorf("disk:\n%s", armsOf(c))
 	}
 	all := here()

@@ -247,7 +247,8 @@ var extraKind = strict.Object("an extra", []strict.Key[Extra]{
 
 var recipeKind = strict.Object("a repetition", []strict.Key[recipe]{
 	needs("baseline", func(r *recipe) *string { return &r.baseline }),
-	strict.FieldOr("fs", "", strict.OneOf("ext4", "ext3", "ext2", "xfs"), func(r *recipe) *string { return &r.fs }, "ext4"),
+	strict.FieldOr("fs", "", strict.OneOf("ext4", "ext3", "ext2", "xfs"), func(r *recipe) *string { return &r.fs },
+		"ext4"),
 	strict.Required(strict.Field("systems", "", strict.List("systems", 100, relativeKind),
 		func(r *recipe) *[]relative { return &r.relatives })),
 	strict.Required(strict.Field("campaigns", "", strict.List("campaigns", 20, stageKind),

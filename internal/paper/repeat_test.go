@@ -160,7 +160,8 @@ func TestRelatives(t *testing.T) {
 	}
 	r := repeat(t, platov, here("kvm"), RepeatOptions{})
 	notes := strings.Join(r.Notes, "\n")
-	for _, want := range []string{"coLinux is discontinued", "no vmware-workstation: there is none; no kvm: there is none", "vmware_part"} {
+	for _, want := range []string{"coLinux is discontinued",
+		"no vmware-workstation: there is none; no kvm: there is none", "vmware_part"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes have no %q:\n%s", want, notes)
 		}

@@ -36,6 +36,7 @@ func paperCampaigns(t *testing.T, xen bool) {
 	status := map[string]system.Status{}
 	for name, d := range bed.Drivers {
 		usable := d.Capabilities().HostBoot == "xen-dom0" == xen || name == "lxc" || name == "uml"
+		usable = usable && d.Capabilities().Target == "" // which --target would give
 		status[name] = system.Status{Usable: usable, Reason: "another boot"}
 	}
 	known := bed.Known(status, campaign.Host{CPUs: []int{0, 1}, Memory: 4 << 30})

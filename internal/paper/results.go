@@ -208,8 +208,7 @@ func (p *Results) cells() []Cell {
 	return cells
 }
 
-// doubt marks a cell with the serious findings about it, and returns all findings about it that are no mere
-// information.
+// doubt marks a cell with the serious findings about it, and returns these and the warnings about its arm.
 func (p *Results) doubt(c *Cell) (about []analyze.Finding) {
 	if c.key == (Key{}) || c.N == 0 {
 		return nil
@@ -217,7 +216,10 @@ func (p *Results) doubt(c *Cell) (about []analyze.Finding) {
 	k := p.there(c.key)
 	name := model.ArmName{Of: k.System, Scenario: k.Scenario}.String()
 	for _, f := range p.findings[k.Stage] {
-		if f.Severity == analyze.Info || f.Workload != k.Series || f.Metric != "" && f.Metric != k.Metric ||
+		if f.Severity == analyze.Info || f.Severity == analyze.Warning && f.Arm == "" {
+			continue
+		}
+		if f.Workload != k.Series || f.Metric != "" && f.Metric != k.Metric ||
 			f.Arm != "" && f.Arm != name {
 			continue
 		}

@@ -22,7 +22,7 @@ func TestAgree(t *testing.T) {
 		points              []CurvePoint
 		from, after, latest float64
 	}{
-		"converge":                     {at(90, 40, 10, 3, 1, 0), 8, 4, 16},
+		"converge":                     {at(90, 40, 10, 4.2, 1, 0), 8, 4, 16},
 		"one further apart at the end": {at(0, 0, 0, 30), 0, 8, 0},
 		"agree everywhere":             {at(1, -1, 0, 2), 1, 0, 1},
 		"a gain is no agreement":       {at(-40, -20, 0, 1), 4, 2, 4},

@@ -52,6 +52,8 @@ type Limits struct {
 	// OwnDevices denies access to all devices but those that belong to nobody, such as /dev/null
 	// and terminals. It cannot be changed later.
 	OwnDevices bool
+	// KVM allows /dev/kvm all the same.
+	KVM bool
 	// IO puts the group under the controller of I/O, for CapIO. It cannot be changed later.
 	IO bool
 	// Polite lets other groups go first: the group gets what they leave of a CPU, or little more.
@@ -308,11 +310,15 @@ func (lim Limits) devices() []specs.LinuxDeviceCgroup {
 		rule(true, "b", any, any, "m"),
 		rule(true, "c", 136, any, "rwm"), // /dev/pts
 	}
-	for _, d := range [][2]int64{
+	allowed := [][2]int64{
 		{1, 3}, {1, 5}, {1, 7}, {1, 8}, {1, 9}, // null, zero, full, random, urandom
 		{5, 0}, {5, 1}, {5, 2}, // tty, console, ptmx
 		{10, 200}, {10, 229}, // net/tun, fuse
-	} {
+	}
+	if lim.KVM {
+		allowed = append(allowed, [2]int64{10, 232})
+	}
+	for _, d := range allowed {
 		rules = append(rules, rule(true, "c", d[0], d[1], "rwm"))
 	}
 	return rules

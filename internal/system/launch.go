@@ -208,7 +208,7 @@ func (m *Machine) Cap(ctx context.Context, cpus float64) error {
 // prepare creates the site's control group and data volume, and connects it to the network.
 func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err error) {
 	lim := cgroup.Limits{CPUs: s.Flavor.CPUs.String(), Processes: MaxProcesses,
-		OwnDevices: caps.HostMount, Polite: h.Polite}
+		OwnDevices: caps.HostMount, KVM: caps.KVM, Polite: h.Polite}
 	lim.IO = s.Flavor.IO != (model.IOCaps{}) && caps.IOCap == GroupIOCap
 	if caps.MemoryInGroup {
 		lim.MemoryBytes = s.Flavor.MemoryBytes

@@ -23,6 +23,12 @@ func Probe(ctx context.Context, d Driver, h *Host, limit time.Duration) (took ti
 		return 0, fault.Hostf("%w", err)
 	}
 	defer os.RemoveAll(s.Dir)
+	if d.Capabilities().HostMount {
+		s.DataDir = filepath.Join(s.Dir, "data")
+		if err := os.Mkdir(s.DataDir, 0o755); err != nil {
+			return 0, fault.Hostf("%w", err)
+		}
+	}
 	if s.Group, err = h.Cgroups.New(s.ID, cgroup.Limits{}); err != nil {
 		return 0, err
 	}

@@ -153,6 +153,8 @@ type Capabilities struct {
 	// Port is how a guest is attached to its network.
 	Port      PortKind `json:"-"`
 	NeedsRoot bool     `json:"needs_root"`
+	// KVM: a process of its guests on the host's kernel opens /dev/kvm.
+	KVM bool `json:"-"`
 	// MaxVCPUs is the maximum number of virtual CPUs of a guest; 0: no limit.
 	MaxVCPUs int `json:"max_vcpus,omitempty"`
 	// HostBoot is the required boot mode of the host: "linux", "xen-dom0".

@@ -37,6 +37,7 @@ func Drivers() []system.Driver {
 		bubblewrap.Driver{},
 		gvisor.Systrap(),
 		gvisor.Ptrace(),
+		gvisor.KVM(),
 		qemu.KVM(),
 		qemu.TCG(),
 		libvirt.LXC(),

@@ -29,22 +29,27 @@ const (
 	id = "guest"
 )
 
-// Driver is the system "gvisor" or "gvisor-ptrace".
+// Driver is the system "gvisor", "gvisor-ptrace" or "gvisor-kvm".
 type Driver struct {
-	name, platform string
+	name, platform, verifiedOn string
 }
 
 // Systrap intercepts the guest's system calls with seccomp. It is gVisor's default.
-func Systrap() Driver { return Driver{"gvisor", "systrap"} }
+func Systrap() Driver { return Driver{"gvisor", "systrap", system.Live} }
 
 // Ptrace intercepts them with ptrace, gVisor's default before systrap.
-func Ptrace() Driver { return Driver{"gvisor-ptrace", "ptrace"} }
+func Ptrace() Driver { return Driver{"gvisor-ptrace", "ptrace", system.Live} }
+
+// KVM runs the guest's code on virtual CPUs, whose exits are its system calls.
+func KVM() Driver { return Driver{"gvisor-kvm", platformKVM, system.NeedsProduct} }
+
+const platformKVM = "kvm"
 
 func (d Driver) Name() string { return d.name }
 
 func (d Driver) Capabilities() system.Capabilities {
 	return system.Capabilities{
-		VerifiedOn:    system.Live,
+		VerifiedOn:    d.verifiedOn,
 		HostMount:     true,
 		Freeze:        "runsc pause",
 		Save:          "runsc checkpoint",
@@ -58,6 +63,7 @@ func (d Driver) Capabilities() system.Capabilities {
 		Disk:          "mounted by the host; through its page cache even with O_DIRECT",
 		Networks:      []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT},
 		NeedsRoot:     true,
+		KVM:           d.platform == platformKVM,
 		HostBoot:      "linux",
 		Confinement:   "gVisor's own kernel in a process that it confines by seccomp and capabilities",
 	}
@@ -74,8 +80,38 @@ func (d Driver) Check(ctx context.Context, h *system.Host) system.Status {
 	if !strings.Contains(string(usage), "-pass-fd") {
 		return system.Unusable(fmt.Sprintf("%s (%s) is too old", p.Path, version), remedy)
 	}
-	return system.Status{Usable: true, Proof: p.Path + ": " + version,
+	st := system.Status{Usable: true, Proof: p.Path + ": " + version,
 		Versions: map[string]string{program: strings.TrimPrefix(version, "runsc version ")}}
+	if d.platform != platformKVM {
+		return st
+	}
+	return d.proveKVM(ctx, h, st)
+}
+
+// probeTimeout is how long a sandbox on virtual CPUs may take until its agent answers. Where they work, it takes less
+// than a second.
+const probeTimeout = 5 * time.Second
+
+// proveKVM starts a guest: where /dev/kvm is a software one, gVisor's kernel never comes out of its first virtual CPU.
+func (d Driver) proveKVM(ctx context.Context, h *system.Host, st system.Status) system.Status {
+	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+	if err != nil {
+		return system.Unusable(fmt.Sprintf("no KVM here: %v", err),
+			"switch on VT-x or AMD-V in the firmware, or nested virtualization in the outer hypervisor")
+	}
+	f.Close()
+	if h.Userland == nil {
+		return system.Unusable("/dev/kvm is there, but tare cannot tell whether gVisor runs on it until the userland image "+
+			"is built", "tare image")
+	}
+	took, err := system.Probe(ctx, d, h, probeTimeout)
+	if err != nil {
+		why, _, _ := strings.Cut(err.Error(), "\n")
+		return system.Unusable("/dev/kvm is there, but gVisor does not run on it: "+why,
+			"run tare on the host itself, or on one whose hypervisor offers nested VT-x or AMD-V")
+	}
+	st.Proof += fmt.Sprintf("; a guest started on /dev/kvm in %v", took.Round(10*time.Millisecond))
+	return st
 }
 
 func (d Driver) Create(_ context.Context, s *system.Site) (system.Guest, error) {

@@ -11,6 +11,7 @@ func TestMain(m *testing.M) { systemtest.Main(m) }
 func TestConformance(t *testing.T) {
 	t.Run("systrap", func(t *testing.T) { systemtest.Run(t, Systrap()) })
 	t.Run("ptrace", func(t *testing.T) { systemtest.RunBriefly(t, Ptrace()) })
+	t.Run("kvm", func(t *testing.T) { systemtest.RunBriefly(t, KVM()) })
 }
 
 func TestRestored(t *testing.T) {

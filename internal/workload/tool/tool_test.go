@@ -204,6 +204,36 @@ func FuzzTools(f *testing.F) {
 	})
 }
 
+// FuzzExamine fuzzes what a person sees of an output: no text crashes it, and each line that it tells is in the output.
+func FuzzExamine(f *testing.F) {
+	for i, tool := range All() {
+		files, err := filepath.Glob("testdata/" + tool.Name + "/*.txt")
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, name := range files[:min(len(files), 4)] {
+			if b, err := os.ReadFile(name); err == nil && len(b) < 4<<10 {
+				f.Add(i, b)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, which int, output []byte) {
+		tool := All()[(which%len(tools)+len(tools))%len(tools)]
+		r, err := tool.Examine(string(output))
+		if (err == nil) != (r != nil) {
+			t.Errorf("%s: %v, %v", tool.Name, r, err)
+		}
+		if r == nil {
+			return
+		}
+		for _, line := range r.Unread() {
+			if !strings.Contains(r.text, line) {
+				t.Errorf("%s: %q is not in the output", tool.Name, line)
+			}
+		}
+	})
+}
+
 // unread are fixtures that a tool's reader must refuse, with words of the error.
 var unread = map[string]string{
 	"ab/error-c-gt-n.txt":       "ab: Cannot use concurrency level",

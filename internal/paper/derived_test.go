@@ -61,8 +61,8 @@ func TestDerivedColumns(t *testing.T) {
 			"% is read as 100 × (kvm / host − 1): 3 of 3 figures agree", 3, ""},
 		{"slower and faster", "Test,host (MB/s),kvm (MB/s),Result\na,100,80,20 % slower\nb,100,110,10 % faster\n",
 			"Result is read as 100 × (kvm / host − 1): 2 of 2 figures agree", 2, ""},
-		{"the winner in words", "Test,Xen,KVM,Winner\nwrite (MB/s),198,245,KVM (1.24x faster)\nbuild (s),212,231,\"Xen, 9% faster\"\n" +
-			"boot (s),10.0,12.0,Xen 30% faster\n",
+		{"the winner in words", "Test,Xen,KVM,Winner\nwrite (MB/s),198,245,KVM (1.24x faster)\n" +
+			"build (s),212,231,\"Xen, 9% faster\"\nboot (s),10.0,12.0,Xen 30% faster\n",
 			"Winner is read as 100 × (KVM / Xen − 1): 2 of 3 figures agree", 2, "inconsistent "},
 		{"ratios without a heading", "Test,KVM,SlimVM,adv\na,200,190,0.950\nb,1000,873,0.873\nc,20.0,25.0,1.25\n",
 			"adv is read as SlimVM / KVM: 3 of 3 figures agree", 3, ""},
@@ -96,7 +96,8 @@ func TestDerivedRow(t *testing.T) {
 
 // TestUnitsInNames: the unit in a column's name makes no other system, and a bare word may be the unit of a row.
 func TestUnitsInNames(t *testing.T) {
-	a, notes := fill(t, "t.csv", "Test,host (MB/s),host (ms),kvm (MB/s),kvm (ms),Remark\nseq,100,2.0 ± 0.1,90,2.5 ± 0.2,slow\n",
+	a, notes := fill(t, "t.csv", "Test,host (MB/s),host (ms),kvm (MB/s),kvm (ms),Remark\n"+
+		"seq,100,2.0 ± 0.1,90,2.5 ± 0.2,slow\n",
 		NewOptions{})
 	if got := strings.Join(a.Systems, " "); got != "host kvm" || len(a.Results) != 4 || len(notes) != 3 {
 		t.Errorf("systems %s, %d results, %+v", got, len(a.Results), notes)
@@ -104,9 +105,11 @@ func TestUnitsInNames(t *testing.T) {
 	if r := Audit(a); len(r.Findings) > 0 {
 		t.Errorf("%+v", r.Findings)
 	}
-	for name, unit := range map[string]string{"CPU, events/sec": "events/s", "Latency ms": "ms", "Throughput Gbits/sec": "Gbit/s",
-		"TCP_STREAM Mbps": "Mbit/s", "boot time, seconds": "s", "events in 10 seconds": "1", "read MiB/sec (O_DIRECT)": "MiB/s",
-		"min": "1", "mb/sec": "1", "pgbench TPS": "transactions/s"} {
+	for name, unit := range map[string]string{"CPU, events/sec": "events/s", "Latency ms": "ms",
+		"Throughput Gbits/sec": "Gbit/s",
+		"TCP_STREAM Mbps":      "Mbit/s", "boot time, seconds": "s", "events in 10 seconds": "1",
+		"read MiB/sec (O_DIRECT)": "MiB/s",
+		"min":                     "1", "mb/sec": "1", "pgbench TPS": "transactions/s"} {
 		a, _ := fill(t, "t.csv", "Test,host,kvm\n\""+name+"\",10,20\n", NewOptions{})
 		if got := a.Results[0].Unit; got != unit {
 			t.Errorf("%s: %s, not %s", name, got, unit)

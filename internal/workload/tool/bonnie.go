@@ -147,7 +147,8 @@ func bonnieTable(text string, r *Report) error {
 	return nil
 }
 
-// bonnieFiles reports whether a row is of the table of files: the size of a file has a unit, a number of files has none.
+// bonnieFiles reports whether a row is of the table of files: the size of a file has a unit, a number of files has
+// none.
 func bonnieFiles(row []string) bool { return strings.Trim(row[2], "0123456789") == "" }
 
 // addBonnie adds a field.

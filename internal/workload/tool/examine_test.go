@@ -288,18 +288,22 @@ func TestParts(t *testing.T) {
 		tool, text, name string
 		value            float64
 	}{
-		{"fio", "  read: IOPS=45.3k, BW=177MiB/s (186MB/s)(10.4GiB/60001msec)\n    clat (usec): min=98, max=12011, avg=697.21, " +
+		{"fio", "  read: IOPS=45.3k, BW=177MiB/s (186MB/s)(10.4GiB/60001msec)\n" +
+			"    clat (usec): min=98, max=12011, avg=697.21, " +
 			"stdev=210.11\n", "read mean completion latency", 697210},
 		{"fio", "   READ: bw=1282MiB/s (1344MB/s), 1282MiB/s-1282MiB/s (1344MB/s-1344MB/s), io=4096MiB (4295MB), " +
 			"run=3196-3196msec\n", "all jobs read bw", 1282 << 20},
 		{"sysbench", "CPU speed:\n    events per second:  1138.35\n", "events per second", 1138.35},
 		{"iperf3", "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n" +
-			"[  5]   0.00-1.00   sec  1.09 GBytes  9.40 Gbits/sec    0   1.50 MBytes       \n", "0.00-1.00 s, 5: throughput", 9.4e9},
-		{"iperf3", "[  4]   0.00-10.00  sec  10.9 GBytes  9.39 Gbits/sec   12             sender\n", "sent throughput", 9.39e9},
+			"[  5]   0.00-1.00   sec  1.09 GBytes  9.40 Gbits/sec    0   1.50 MBytes       \n",
+			"0.00-1.00 s, 5: throughput", 9.4e9},
+		{"iperf3", "[  4]   0.00-10.00  sec  10.9 GBytes  9.39 Gbits/sec   12             sender\n",
+			"sent throughput", 9.39e9},
 		{"wrk", "    Latency    12.31ms   30.11ms 512.20ms   94.10%\nRequests/sec:  16812.33\n", "requests", 16812.33},
-		{"pgbench", "scaling factor: 100\ntps = 2005.634512 (including connections establishing)\n", "rate, including connecting",
-			2005.634512},
-		{"redis-benchmark", "====== GET ======                                    \n  100000 requests completed in 1.21 seconds\n\n" +
+		{"pgbench", "scaling factor: 100\ntps = 2005.634512 (including connections establishing)\n",
+			"rate, including connecting", 2005.634512},
+		{"redis-benchmark", "====== GET ======                                    \n" +
+			"  100000 requests completed in 1.21 seconds\n\n" +
 			"Summary:\n  throughput summary: 82644.63 requests per second\n", "GET: rate", 82644.63},
 		{"unixbench", "Dhrystone 2 using register variables         116700.0   30112345.6   2580.3\n",
 			"Dhrystone 2 using register variables: index", 2580.3},
@@ -320,14 +324,16 @@ func TestInterrupted(t *testing.T) {
 	if !strings.Contains(text, "^C") {
 		t.Fatal("no such line")
 	}
-	if r := examine(t, "iperf3", text); figuresText(r) != figuresText(examine(t, "iperf3", fixture(t, "iperf3/tcp-text.txt"))) {
+	want := figuresText(examine(t, "iperf3", fixture(t, "iperf3/tcp-text.txt")))
+	if r := examine(t, "iperf3", text); figuresText(r) != want {
 		t.Errorf("%v", r.Figures)
 	}
 }
 
 // TestLogged: the times and names that logs put before each line are no part of an output.
 func TestLogged(t *testing.T) {
-	for _, name := range []string{"sysbench/cpu.txt", "fio/read-normal.txt", "wrk/index-c10.txt", "sockperf/ping-pong-tcp.txt"} {
+	for _, name := range []string{"sysbench/cpu.txt", "fio/read-normal.txt", "wrk/index-c10.txt",
+		"sockperf/ping-pong-tcp.txt"} {
 		tool, text := filepath.Dir(name), fixture(t, name)
 		want := figuresText(examine(t, tool, text))
 		for what, before := range map[string]string{"a CI's log": "2023-05-01T12:00:07.1234567Z ",

@@ -89,8 +89,8 @@ func parseFioText(details *Report, text string) ([]fioRun, error) {
 		}
 	}
 	if r.open || len(r.pending) > 0 {
-		if err := details.doubt(fault.Guestf("fio's output is incomplete: after the figures of %s, there is no line of all jobs",
-			Quote(r.runs[len(r.runs)-1].name))); err != nil {
+		if err := details.doubt(fault.Guestf("fio's output is incomplete: after the figures of %s, there is no line of "+
+			"all jobs", Quote(r.runs[len(r.runs)-1].name))); err != nil {
 			return nil, err
 		}
 	}

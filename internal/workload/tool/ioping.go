@@ -86,8 +86,8 @@ func iopingOperation(text string) string {
 	return ""
 }
 
-// iopingIntervals adds the lines of -B and -p. Where nothing else is printed, several lines may be intervals of a run, or
-// runs.
+// iopingIntervals adds the lines of -B and -p. Where nothing else is printed, several lines may be intervals of a run,
+// or runs.
 func iopingIntervals(raw []string, r *Report) error {
 	of := "interval"
 	if len(r.Figures) == 0 {

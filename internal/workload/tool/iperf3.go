@@ -258,8 +258,8 @@ func readIperf3Text(text string, r *Report) error {
 		}
 	}
 	if want := t.streams + t.done["SUM"]; connected > 0 && t.done["receiver"] != want {
-		if err := r.doubt(fault.Guestf("iperf3 had %d streams, but the output has %d results of receivers: it is cut off, or "+
-			"of several runs; save each run in its own file", t.streams, t.done["receiver"]-t.done["SUM"])); err != nil {
+		if err := r.doubt(fault.Guestf("iperf3 had %d streams, but the output has %d results of receivers: it is cut off, "+
+			"or of several runs; save each run in its own file", t.streams, t.done["receiver"]-t.done["SUM"])); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,8 @@ var hdparmLines = lineTool{lines: []figureLine{
 		if len(sizes) != 1 || len(times) != 1 || len(r.All(rate.Name)) != 1 {
 			continue
 		}
-		if got, want := rate.In("B/s")*times[0].Value, sizes[0].In("B"); math.Abs(got-want) > 0.001*want+0.006*rate.In("B/s") {
+		perSecond, want := rate.In("B/s"), sizes[0].In("B")
+		if math.Abs(perSecond*times[0].Value-want) > 0.001*want+0.006*perSecond {
 			return Contradiction("rate × time is not the size of %s: %v %s, %v s, %v MiB", rate.Name, rate.Value, rate.Unit,
 				times[0].Value, sizes[0].Value)
 		}

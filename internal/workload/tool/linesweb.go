@@ -26,7 +26,8 @@ var heyLines = lineTool{lines: []figureLine{
 			return fault.Guestf("this is not the complete output of one run of hey: %w", err)
 		}
 	}
-	if len(r.Figures) > 0 && !slices.ContainsFunc(r.Figures, func(f Figure) bool { return strings.HasPrefix(f.Name, "status ") }) {
+	status := func(f Figure) bool { return strings.HasPrefix(f.Name, "status ") }
+	if len(r.Figures) > 0 && !slices.ContainsFunc(r.Figures, status) {
 		return fault.Guestf("the output of hey has no line of \"Status code distribution\": it is cut off")
 	}
 	return nil
@@ -39,7 +40,8 @@ var pingLines = lineTool{failed: regexp.MustCompile(`(?m)^(?:ping: .*|.*(?:Unrea
 			column{"transmitted", "1", ""}, column{"received", "1", ""}, column{"duplicates", "1", Lower},
 			column{"errors", "1", Lower}, column{"loss", "%", Lower}, column{"time", "ms", ""}),
 		row(`^(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = ([\d.]+)/([\d.]+)/([\d.]+)(?:/([\d.]+))? ms(?:, pipe (\d+))?(?:, ipg/ewma ([\d.]+)/([\d.]+) ms)?$`,
-			column{"min", "ms", Lower}, column{"mean", "ms", Lower}, column{"max", "ms", Lower}, column{"deviation", "ms", Lower},
+			column{"min", "ms", Lower}, column{"mean", "ms", Lower}, column{"max", "ms", Lower},
+			column{"deviation", "ms", Lower},
 			column{"pipe", "1", ""}, column{"interval", "ms", ""}, column{"moving average", "ms", Lower}),
 		row(`^(\d+) bytes from .*: (?:icmp_)?seq=(\d+) ttl=(\d+) time[=<]([\d.]+) ms(?: \(DUP!\))?$`, label, label, label,
 			column{"packet %2", "ms", Lower}),

@@ -15,7 +15,8 @@ type lmbenchTable struct {
 
 // lmbenchTables are those of version 3. A heading of several lines over several columns cannot be read from the text.
 var lmbenchTables = []lmbenchTable{
-	{"Basic system parameters", "as printed", "", []string{"description", "Mhz", "tlb pages", "cache line bytes", "mem par", "scal load"}},
+	{"Basic system parameters", "as printed", "", []string{"description", "Mhz", "tlb pages", "cache line bytes",
+		"mem par", "scal load"}},
 	{"Processor, Processes", "us", Lower, []string{"Mhz", "null call", "null I/O", "stat", "open clos", "slct TCP",
 		"sig inst", "sig hndl", "fork proc", "exec proc", "sh proc"}},
 	{"Basic integer operations", "ns", Lower, []string{"intgr bit", "intgr add", "intgr mul", "intgr div", "intgr mod"}},

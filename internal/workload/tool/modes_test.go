@@ -78,14 +78,16 @@ func TestNoNumberIsDropped(t *testing.T) {
 		if repeats[name] {
 			continue
 		}
-		r, err := Read(filepath.Dir(name), fixture(t, name))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if left := r.Unread(); len(left) > 0 {
-			t.Errorf("%s: %d lines with numbers that are no figures: %q", name, len(left), left[:min(len(left), 5)])
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := Read(filepath.Dir(name), fixture(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := r.Unread(); len(left) > 0 {
+				t.Errorf("%d lines with numbers that are no figures: %q", len(left), left[:min(len(left), 5)])
+			}
+		})
 	}
 }
 

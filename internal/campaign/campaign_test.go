@@ -35,7 +35,7 @@ func lab() Known {
 			"uml":        {Usable: true, MaxVCPUs: 1, IOCap: IOCap{Why: "none"}, NetCap: "no port"},
 			"gvisor":     {Why: "runsc is not installed", CPUCap: true, Pin: true},
 			"kvm":        {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
-			"gvisor-kvm": {Why: "there is no /dev/kvm"}, "microvm": {Why: "there is no /dev/kvm"},
+			"gvisor-kvm": {Why: "there is no /dev/kvm"},
 			"xen-pv": {Why: "the host is not booted under Xen"},
 			"ssh": {
 				Usable: true, ReleasesMemory: true, Target: "ssh://USER@HOST",

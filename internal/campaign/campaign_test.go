@@ -36,7 +36,7 @@ func lab() Known {
 			"gvisor":     {Why: "runsc is not installed", CPUCap: true, Pin: true},
 			"kvm":        {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
 			"gvisor-kvm": {Why: "there is no /dev/kvm"},
-			"xen-pv": {Why: "the host is not booted under Xen"},
+			"xen-pv":     {Why: "the host is not booted under Xen"},
 			"ssh": {
 				Usable: true, ReleasesMemory: true, Target: "ssh://USER@HOST",
 				CheckTarget: func(target string) error {

@@ -293,6 +293,10 @@ func agreementText(res *analyze.Result, c analyze.Curve) string {
 		return fmt.Sprintf("%s from %s on; %.4g %% interval: %s", within, at(a.From), 100*(1-res.Alpha), atText(c, after)) +
 			when(a.Latest > after, " … "+atText(c, a.Latest))
 	}
-	return fmt.Sprintf("%s from %s on, by the estimates; the intervals only show that it is not before %s", within,
-		at(a.From), atText(c, after))
+	from := "from " + at(a.From) + " on"
+	if a.From == first {
+		from = "everywhere"
+	}
+	return fmt.Sprintf("%s %s, by the estimates; the intervals do not show it", within, from) +
+		when(a.After > 0, ", only that it is not before "+atText(c, after))
 }

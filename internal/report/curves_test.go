@@ -113,9 +113,10 @@ func TestAgreementText(t *testing.T) {
 			From: 16384, After: 4096, Latest: 16384},
 		"not within ±5 % of native up to a length of 1 MiB, the largest":                    {After: 1 << 20},
 		"not within ±5 % of native at a length of 1 MiB, the largest, by the estimate; the": {After: 1024},
-		"within ±5 % of native from a length of 4 KiB on, by the estimates; the intervals only show that it " +
-			"is not before 4 KiB": {
+		"within ±5 % of native from a length of 4 KiB on, by the estimates; the intervals do not show it, " +
+			"only that it is not before 4 KiB": {
 			From: 4096, After: 1024},
+		"within ±5 % of native everywhere, by the estimates; the intervals do not show it": {From: 1},
 	} {
 		c := res.Curves[1]
 		a.Within = 0.05

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,18 +45,17 @@ func TestLargest(t *testing.T) {
 
 // TestLargestStall: a stall that comes once is not taken for the limit of the server.
 func TestLargestStall(t *testing.T) {
-	stalled := false
+	var stalled atomic.Bool
 	r, err := largest(t, 25*time.Millisecond, func() server {
 		one := oneByOne(10 * time.Millisecond)
 		return func(n int, since time.Duration) {
-			if since > time.Second && !stalled {
-				stalled = true
+			if since > time.Second && stalled.CompareAndSwap(false, true) {
 				time.Sleep(300 * time.Millisecond)
 			}
 			one(n, since)
 		}
 	})
-	if err != nil || !stalled || r.StatedRate < 95 || r.StatedRate > 101 {
+	if err != nil || !stalled.Load() || r.StatedRate < 95 || r.StatedRate > 101 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -62,16 +63,19 @@ func TestLargestStall(t *testing.T) {
 // TestLargestFails: a server that fails above a rate is not in time there, though its errors are fast.
 func TestLargestFails(t *testing.T) {
 	over := func() http.RoundTripper {
-		var last time.Time
+		var mu sync.Mutex
 		var until time.Time
 		return roundTripper(func(*http.Request) (*http.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			// A bucket of 20 requests, refilled 50 times a second.
-			if now := time.Now(); until.Before(now) {
+			now := time.Now()
+			if until.Before(now) {
 				until = now
 			}
-			until, last = until.Add(20*time.Millisecond), time.Now()
+			until = until.Add(20 * time.Millisecond)
 			code := http.StatusOK
-			if until.Sub(last) > 400*time.Millisecond {
+			if until.Sub(now) > 400*time.Millisecond {
 				code = http.StatusServiceUnavailable
 			}
 			return &http.Response{StatusCode: code, Body: io.NopCloser(strings.NewReader("page"))}, nil

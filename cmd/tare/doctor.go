@@ -64,7 +64,7 @@ cannot measure the campaign, the exit status is 2.`,
 		if err != nil {
 			return err
 		}
-		env := t.Environment()
+		env := t.Environment(nil)
 		r := doctorReport{
 			Noise: doctor.NoiseSources(env, sample, doctor.Needs{}), Environment: env,
 			Systems: t.Entries(t.Check(cmd.Context(), t.Systems())), NoVolumes: noVolumes(),

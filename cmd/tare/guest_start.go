@@ -224,7 +224,7 @@ func requestOf(ctx context.Context, t *experiment.Testbed, f guestFlags, name st
 		}
 	}
 	// What the host lacks can be found out only for networks, data volumes and devices that are known.
-	known := t.Known(t.Check(ctx, []string{name}), experiment.HostOf(t.Environment()))
+	known := t.Known(t.Check(ctx, []string{name}), experiment.HostOf(t.Environment(nil)))
 	draft, arm, err := campaign.ParseOne(one, known)
 	if err != nil {
 		return system.Request{}, err

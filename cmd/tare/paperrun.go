@@ -198,7 +198,7 @@ func paperMachine(cmd *cobra.Command, o *options, r paper.RepeatOptions) (paper.
 		return paper.Machine{}, err
 	}
 	defer t.Close()
-	m := machineOf(t.Environment())
+	m := machineOf(t.Environment(nil))
 	// Checked now, while the testbed exists.
 	ask := append(paper.RepeatSystems(), r.Systems...)
 	status := t.Check(cmd.Context(), ask)

@@ -81,7 +81,7 @@ func (t *Testbed) Prepare(ctx context.Context, r Request) (*Experiment, error) {
 			return nil, err
 		}
 	}
-	env := t.Environment()
+	env := t.Environment(draft)
 	status := t.checkFor(ctx, draft, BootOf(env))
 	known := t.Known(status, HostOf(env))
 	known.Host.Lacks = t.Lacks(draft)
@@ -217,7 +217,7 @@ func (t *Testbed) Resume(ctx context.Context, r Resumption) (_ *Experiment, err 
 	if err := e.takeHost(ctx, "resuming", path); err != nil {
 		return nil, err
 	}
-	e.env = t.Environment()
+	e.env = t.Environment(c)
 	boot := BootOf(e.env)
 	if booted != "" && booted != boot {
 		return nil, fault.WithRemedy(fault.Hostf("this host should have booted as %s, but booted as %s", booted, boot),

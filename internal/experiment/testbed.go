@@ -95,9 +95,16 @@ func (t *Testbed) use(img *image.Image) error {
 	return nil
 }
 
-// Environment describes the host outside of the sandbox.
-func (t *Testbed) Environment() *host.Environment {
-	return host.Read(host.Options{Path: t.Host.StateDir, Proc: t.Host.Proc})
+// Environment describes the host outside of the sandbox, and the block devices on which guests of a campaign keep their
+// data; c may be nil.
+func (t *Testbed) Environment(c *campaign.Campaign) *host.Environment {
+	o := host.Options{Path: t.Host.StateDir, Proc: t.Host.Proc}
+	if c != nil {
+		for _, f := range c.Flavors {
+			o.Devices = append(o.Devices, f.Devices...)
+		}
+	}
+	return host.Read(o)
 }
 
 // Close releases what the testbed holds; its guests must be gone.

@@ -37,6 +37,7 @@ type Environment struct {
 	OS      OS             `json:"os"`
 	Load    Load           `json:"load"`
 	Power   Power          `json:"power"`
+	Devices []BlockDevice  `json:"devices,omitempty"` // of the user, on which guests keep their data
 	Storage *Storage       `json:"storage,omitempty"` // nil: no path was asked for, or its mount was not found
 	// Housekeeping is nil if the kernel does not show it, and in environments that were stored
 	// before this field existed.
@@ -309,6 +310,12 @@ func (e *Environment) NoEnergy() string {
 	return ""
 }
 
+// BlockDevice is a block device of the user.
+type BlockDevice struct {
+	Path  string   `json:"path"`
+	Stack []string `json:"stack"` // as in Storage
+}
+
 // Storage is the file system and the block device of a path.
 type Storage struct {
 	Mount        string   `json:"mount"`
@@ -320,6 +327,8 @@ type Storage struct {
 	Free         *int64   `json:"free,omitempty"` // for the user that tare runs as
 	Disk         string   `json:"disk,omitempty"` // whole device; empty: no block device
 	On           []string `json:"on,omitempty"`   // devices under a stacked one (dm, md, loop)
+	// Stack describes Disk and all devices below it, one each, from the top: "md0: raid1 of 2".
+	Stack        []string `json:"stack,omitempty"`
 	Model        string   `json:"model,omitempty"`
 	Scheduler    string   `json:"scheduler,omitempty"` // the chosen one
 	Rotational   *bool    `json:"rotational,omitempty"`

@@ -28,6 +28,8 @@ type Options struct {
 	// Path is a file or directory, usually where guests keep their data: Read describes its file
 	// system and device. Empty: none.
 	Path string
+	// Devices are block devices of the user on which guests keep their data.
+	Devices []string
 
 	calls *calls // tests
 }
@@ -93,6 +95,7 @@ func Read(o Options) *Environment {
 	if o.Path != "" {
 		env.Storage = readStorage(r, c, o.Path)
 	}
+	env.Devices = readDevices(r, c, o.Devices)
 	slices.SortStableFunc(r.missing, func(a, b Unreadable) int { return strings.Compare(a.Field, b.Field) })
 	env.Unreadable = r.missing
 	return env

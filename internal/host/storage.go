@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -69,6 +68,7 @@ func readStorage(r *reader, c *calls, p string) *Storage {
 			s.On = []string{"a file on " + below.FSType + " at " + below.Mountpoint}
 		}
 	}
+	s.Stack = stackOf(r, "storage.stack", s.Disk)
 	s.Model = r.optional("storage.model", dir+"/device/model")
 	s.Scheduler = chosen(r.text("storage.scheduler", dir+"/queue/scheduler"))
 	if n := r.number("storage.rotational", dir+"/queue/rotational"); n != nil {
@@ -89,14 +89,8 @@ func diskOf(r *reader, m *mountinfo.Info) string {
 		links = append(links, "/sys/class/block/"+path.Base(m.Source))
 	}
 	for _, link := range links {
-		target, err := r.ReadLink(link)
-		if err != nil {
-			continue
-		}
-		// …/block/sda/sda1: a partition lies within its disk.
-		parts := strings.Split(target, "/")
-		if i := slices.Index(parts, "block"); i >= 0 && i+1 < len(parts) {
-			return parts[i+1]
+		if disk := wholeDisk(r, link); disk != "" {
+			return disk
 		}
 	}
 	return ""

@@ -52,6 +52,9 @@ func readKSM(files procfs.FS) (*KSM, error) {
 // swapping: the kernel's estimate, MemAvailable.
 func AvailableMemory() (int64, error) { return sizeIn("/proc/meminfo", "MemAvailable") }
 
+// FreeSwap returns how many bytes of the host's swap are free; 0 without swap.
+func FreeSwap() (int64, error) { return sizeIn("/proc/meminfo", "SwapFree") }
+
 // OwnMemory returns how many bytes of memory this process holds: its resident set.
 func OwnMemory() (int64, error) { return sizeIn("/proc/self/status", "VmRSS") }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tare-bench/tare/internal/analyze"
+	"github.com/tare-bench/tare/internal/host"
 	"github.com/tare-bench/tare/internal/host/doctor"
 	"github.com/tare-bench/tare/internal/report"
 	"github.com/tare-bench/tare/internal/store"
@@ -16,6 +17,18 @@ type envView struct {
 	Noise []doctor.NoiseSource
 	Facts [][2]string
 	JSON  string
+}
+
+// layers names the devices on which guests' data is, each with what is below it; "" if that is just a disk.
+func layers(e *host.Environment) string {
+	var all []string
+	if s := e.Storage; s != nil && len(s.Stack) > 1 {
+		all = append(all, strings.Join(s.Stack, " → "))
+	}
+	for _, d := range e.Devices {
+		all = append(all, d.Path+": "+strings.Join(d.Stack, " → "))
+	}
+	return strings.Join(all, "; ")
 }
 
 func envOf(r *store.Run, ctx report.Context, arms []store.Arm, swap *analyze.Swapping) (envView, error) {
@@ -65,6 +78,7 @@ func envOf(r *store.Run, ctx report.Context, arms []store.Arm, swap *analyze.Swa
 	if s := e.Storage; s != nil {
 		add("Storage", strings.TrimSuffix(fmt.Sprintf("%s on %s (%s), %s", s.FSType, s.Source, s.Options, s.Model), ", "))
 	}
+	add("Data on", layers(e))
 	var all any
 	if err := json.Unmarshal(body, &all); err != nil {
 		return envView{}, err

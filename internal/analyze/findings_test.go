@@ -361,6 +361,22 @@ func TestFindings(t *testing.T) {
 		}, "swapped", Warning, "in 30 of 30 trials (100 %) the guest's kernel moved memory to its swap or back: 5 MiB"},
 		{"a guest in the host's swap", func(f *fake) { f.probes(model.ProbeSwapped, lxc, constant(7<<20)) }, "swapped",
 			Warning, "memory of the guest was in the host's swap at the end: 7 MiB"},
+		{"a guest with its own kernel that should swap", func(f *fake) {
+			f.Arms[kvm].Size.SwapBytes = 1 << 30
+			f.probes(model.ProbeGuestSwapIn, kvm, constant(0))
+			f.probes(model.ProbeGuestSwapOut, kvm, constant(5<<20))
+		}, "", "", ""},
+		{"a guest with its own swap, which the host swaps", func(f *fake) {
+			f.Arms[kvm].Size.SwapBytes = 1 << 30
+			f.probes(model.ProbeGuestSwapIn, kvm, constant(0))
+			f.probes(model.ProbeSwapped, kvm, constant(5<<20))
+		}, "swapped", Warning, "memory of the guest was in the host's swap at the end: 5 MiB"},
+		{"a container that should swap", func(f *fake) {
+			f.Arms[lxc].Size.SwapBytes = 1 << 30
+			f.probes(model.ProbeHostSwapOut, lxc, constant(0))
+			f.probes(model.ProbeHostSwapIn, lxc, constant(5<<20))
+			f.probes(model.ProbeSwapped, lxc, constant(5<<20))
+		}, "", "", ""},
 		{"a few pages swapped", func(f *fake) {
 			f.probes(model.ProbeHostSwapIn, kvm, constant(4096))
 			f.probes(model.ProbeHostSwapOut, kvm, constant(8192))

@@ -24,6 +24,8 @@ func findUnequalArms(a *analysis) (out []Finding) {
 		differ(x.VCPUs != y.VCPUs, "%d CPUs against %d", x.VCPUs, y.VCPUs)
 		differ(x.MemoryBytes != y.MemoryBytes, "%.4g MiB of memory against %.4g", float64(x.MemoryBytes)/mebi,
 			float64(y.MemoryBytes)/mebi)
+		differ(x.SwapBytes != y.SwapBytes, "%.4g MiB of swap against %.4g", float64(x.SwapBytes)/mebi,
+			float64(y.SwapBytes)/mebi)
 		differ(x.CPUCap != y.CPUCap, "a cap of %s against %s", capText(x.CPUCap), capText(y.CPUCap))
 		differ(x.CPUs.String() != y.CPUs.String(), "host CPUs %s against %s", x.CPUs, y.CPUs)
 		differ(x.DiskBytes != y.DiskBytes, "a disk of %.4g MiB against %.4g", float64(x.DiskBytes)/mebi,

@@ -30,14 +30,20 @@ var swaps = []struct {
 	part   func(*Swapping) *SwapUse
 	probes []string
 	did    string
+	// intended reports whether swapping is what the arm's flavor asks for.
+	intended func(flavor model.Flavor, ownKernel bool) bool
 }{
 	{func(s *Swapping) *SwapUse { return &s.Host }, []string{model.ProbeHostSwapIn, model.ProbeHostSwapOut},
-		"the host moved memory to its swap or back"},
+		"the host moved memory to its swap or back", inHostsSwap},
 	{func(s *Swapping) *SwapUse { return &s.Guests }, []string{model.ProbeGuestSwapIn, model.ProbeGuestSwapOut},
-		"the guest's kernel moved memory to its swap or back"},
+		"the guest's kernel moved memory to its swap or back", func(f model.Flavor, _ bool) bool { return f.SwapBytes > 0 }},
 	{func(s *Swapping) *SwapUse { return &s.Held }, []string{model.ProbeSwapped},
-		"memory of the guest was in the host's swap at the end"},
+		"memory of the guest was in the host's swap at the end", inHostsSwap},
 }
+
+// inHostsSwap reports whether the flavor lets the host swap the guest's memory: a guest with its own kernel has a swap
+// volume instead.
+func inHostsSwap(f model.Flavor, ownKernel bool) bool { return f.SwapBytes > 0 && !ownKernel }
 
 // add counts the trials in which the sum of these series is more than nothing.
 func (u *SwapUse) add(of []series) {
@@ -68,12 +74,13 @@ func (a *analysis) swapping() *Swapping {
 	return &s
 }
 
-// findSwapped reports trials in which memory was swapped.
+// findSwapped reports trials in which memory was swapped although the flavor does not ask for that.
 func findSwapped(a *analysis) (out []Finding) {
 	for _, of := range swaps {
 		a.eachProbe(func(workload string, arm dataset.Arm, p []series) {
 			var use SwapUse
-			if use.add(p); use.Most > swapLimit {
+			ownKernel := len(a.probe(workload, model.ProbeGuestSwapIn, a.arms[arm.Name])) > 0
+			if use.add(p); use.Most > swapLimit && !of.intended(arm.Size, ownKernel) {
 				out = append(out, Finding{Workload: workload, Arm: arm.Name, Text: fmt.Sprintf(
 					"in %d of %d trials (%.3g %%) %s: %.4g MiB in the trial with most",
 					use.Used, use.Trials, 100*float64(use.Used)/float64(use.Trials), of.did, use.Most/mebi)})

@@ -274,13 +274,15 @@ type Limits struct {
 	MinMemory Bytes // the least memory that a guest boots with; 0: no bound
 	MaxVCPUs  int   // 0: no bound
 	// Networks are the networks that its guests can have, besides none.
-	Networks []string
-	Backings []string // of data volumes, besides loop
-	Open     bool     // its guests can have no hardening
+	Networks  []string
+	Backings  []string // of data volumes, besides loop
+	RawDevice bool     // its guests can use the device of a data volume without a file system
+	Open      bool     // its guests can have no hardening
 	// CheckPrograms returns why programs of this source, one of model's constants, cannot make its guests; nil: a
 	// flavor cannot choose.
 	CheckPrograms func(from string) error
 	IOCap         IOCap
+	NoSwap        string // why its guests cannot have swap; "": they can
 	NetCap        string // why it cannot cap the network of its guests; "": it can
 
 	// Target describes the target that each arm must have; "": arms have no target.
@@ -304,6 +306,8 @@ type Sizes struct {
 	// Disk returns the space on the data volume, in bytes, that a trial of
 	// this size needs; nil: none.
 	Disk func(size int64) int64
+	// Raw: it uses the device of a data volume without a file system.
+	Raw bool
 	// Serves: the workload has a server, which can run in another guest.
 	Serves bool
 	// OwnBuild: no package has its program, so the campaign must give a build.

@@ -32,7 +32,7 @@ func lab() Known {
 			"crun": container, "nspawn": container, "bubblewrap": container,
 			"qemu-tcg": {Usable: true, CPUCap: true, Pin: true, MinMemory: 128 * MiB, MaxVCPUs: 8,
 				Backings: []string{model.BackingRaw, model.BackingQCOW2}, Options: []Option{{Name: "queues", UpToVCPUs: true}}},
-			"uml":        {Usable: true, MaxVCPUs: 1, IOCap: IOCap{Why: "none"}, NetCap: "no port"},
+			"uml":        {Usable: true, MaxVCPUs: 1, IOCap: IOCap{Why: "none"}, NetCap: "no port", NoSwap: "no swap"},
 			"gvisor":     {Why: "runsc is not installed", CPUCap: true, Pin: true},
 			"kvm":        {Why: "there is no /dev/kvm", Remedy: "modprobe kvm_intel", CPUCap: true, Pin: true},
 			"gvisor-kvm": {Why: "there is no /dev/kvm"},
@@ -135,7 +135,7 @@ about: |
   "quoted" <and> é.
 seed: 7
 flavors:
-  small: &small {vcpus: 1, memory: 512MiB, cpu_cap: 100%, cpuset: "0", disk: 1.5G, fs: xfs, network: bridged, hardening: none, io: {read: 20MiB/s, write: 1.5MB/s, read_ops: 500/s, write_ops: 7/s}, net: {rate: 2.5Mbit/s, packets: 2000/s}}
+  small: &small {vcpus: 1, memory: 512MiB, swap: 64MiB, cpu_cap: 100%, cpuset: "0", disk: 1.5G, fs: xfs, network: bridged, hardening: none, io: {read: 20MiB/s, write: 1.5MB/s, read_ops: 500/s, write_ops: 7/s}, net: {rate: 2.5Mbit/s, packets: 2000/s}}
   quarter: {<<: *small, cpu_cap: 25%}
   spare: {io: 1MiB/s, net: 50Mbit/s, network: bridged}
 arms:
@@ -188,7 +188,7 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	small := model.Flavor{
-		Name: "small", VCPUs: 1, MemoryBytes: 512 << 20, CPUCap: 1, CPUs: model.CPUList{0},
+		Name: "small", VCPUs: 1, MemoryBytes: 512 << 20, SwapBytes: 64 << 20, CPUCap: 1, CPUs: model.CPUList{0},
 		DiskBytes: 1_500_000_000, DiskFS: "xfs", Backing: "loop", Network: "bridged", Hardening: "none",
 		IO:  model.IOCaps{Read: 20 << 20, Write: 1_500_000, ReadOps: 500, WriteOps: 7},
 		Net: model.NetCap{Rate: 2_500_000, Packets: 2000},

@@ -168,6 +168,15 @@ func Extras(f model.Flavor) (parts []string) {
 	if f.Network != "" && f.Network != model.NetworkNone {
 		parts = append(parts, "network "+f.Network)
 	}
+	if f.SwapBytes > 0 {
+		parts = append(parts, Bytes(f.SwapBytes).String()+" of swap")
+	}
+	if f.DiskFS == model.NoFS {
+		parts = append(parts, "the raw device")
+	}
+	if f.InTurn {
+		parts = append(parts, "devices used in turn")
+	}
 	if f.IO != (model.IOCaps{}) {
 		parts = append(parts, "I/O capped at "+ioText(f.IO))
 	}
@@ -200,8 +209,12 @@ func (r *checker) checkNetCap(path string, f model.Flavor) {
 	}
 }
 
-// checkArmCaps checks that a system can enforce the caps of an arm's flavor.
+// checkArmCaps checks that a system can give its guests the swap of an arm's flavor, and enforce its caps.
 func (r *checker) checkArmCaps(path string, a Arm, f model.Flavor, limits Limits) {
+	if f.SwapBytes > 0 && limits.NoSwap != "" {
+		r.Fail(path, "arm %q: %s cannot give its guests the swap of flavor %q (%s): %s",
+			a.Name, a.System, f.Name, Bytes(f.SwapBytes), limits.NoSwap)
+	}
 	if f.IO != (model.IOCaps{}) && !slices.Contains(limits.IOCap.Backings, f.Backing) {
 		why := limits.IOCap.Why
 		if len(limits.IOCap.Backings) > 0 {

@@ -16,7 +16,11 @@ import (
 const minPrecise = 10
 
 // Smallest sizes of file systems that their mkfs accepts.
-var minDisk = map[string]Bytes{"ext4": 32 * MiB, "ext3": 32 * MiB, "ext2": 32 * MiB, "xfs": 300 * MiB}
+var minDisk = map[string]Bytes{"ext4": 32 * MiB, "ext3": 32 * MiB, "ext2": 32 * MiB, "xfs": 300 * MiB,
+	model.NoFS: MiB}
+
+// minSwap is the smallest swap: a kernel refuses one of a few pages.
+const minSwap = MiB
 
 // checker checks a campaign that was read.
 type checker struct{ *strict.Reader }
@@ -73,6 +77,9 @@ func (r *checker) checkFlavor(f model.Flavor, host Host) {
 	}
 	if host.Memory > 0 && memory > host.Memory {
 		r.Fail(path+".memory", "memory %s is more than the host's %s", memory, host.Memory)
+	}
+	if r.Has(path+".swap") && f.SwapBytes < int64(minSwap) {
+		r.Fail(path+".swap", "swap %s is too small; the minimum is %s", Bytes(f.SwapBytes), minSwap)
 	}
 	if least := minDisk[f.DiskFS]; disk < least {
 		r.Fail(path+".disk", "disk %s is too small for %s, which needs %s", disk, f.DiskFS, least)
@@ -139,6 +146,11 @@ func (r *checker) checkArm(c *Campaign, i int, systems map[string]Limits) {
 		r.unusable(path, a, limits)
 	}
 	if a.Skip != "" || !ok || !r.Sound("flavors."+flavor.Name) {
+		return
+	}
+	if flavor.SwapBytes > 0 && limits.NoSwap != "" && a.IfUsable {
+		limits.Why, limits.Remedy = "flavor "+flavor.Name+" has swap, but "+limits.NoSwap, ""
+		r.unusable(path, a, limits)
 		return
 	}
 	r.checkLimits(path, *a, flavor, limits)
@@ -314,6 +326,7 @@ func differences(got, want model.Flavor) []string {
 	}
 	differ("vcpus", fmt.Sprint(got.VCPUs), fmt.Sprint(want.VCPUs))
 	differ("memory", Bytes(got.MemoryBytes).String(), Bytes(want.MemoryBytes).String())
+	differ("swap", Bytes(got.SwapBytes).String(), Bytes(want.SwapBytes).String())
 	differ("cpu_cap", limit(got.CPUCap), limit(want.CPUCap))
 	differ("cpuset", cpus(got.CPUs), cpus(want.CPUs))
 	differ("disk", Bytes(got.DiskBytes).String(), Bytes(want.DiskBytes).String())
@@ -396,6 +409,14 @@ func (r *checker) checkSize(c *Campaign, path string, w Workload, sizes Sizes) {
 	}
 	for _, a := range c.Active() {
 		f, ok := c.Flavor(a.Flavor)
+		if ok && sizes.Raw != (f.DiskFS == model.NoFS) {
+			r.Fail(path, "%s", map[bool]string{
+				true: fmt.Sprintf("workload %s uses the device of the data volume, which flavor %q needs fs: none for", w.Series(),
+					f.Name),
+				false: fmt.Sprintf("workload %s needs a file system, but flavor %q has fs: none", w.Series(), f.Name),
+			}[sizes.Raw])
+			return
+		}
 		if need := sizes.Disk(size); ok && need > f.DiskBytes {
 			r.Fail(path, "workload %s writes at least %s, but the disk of flavor %q has %s",
 				w.Series(), Bytes(need), f.Name, Bytes(f.DiskBytes))

@@ -119,6 +119,10 @@ var flavorKeys = []strict.Key[model.Flavor]{
 		strict.Whole[int](1, model.MaxCPUs), func(f *model.Flavor) *int { return &f.VCPUs }, 1),
 	strict.FieldOr("memory", "Memory of the guest, with its unit.",
 		sizeKind, func(f *model.Flavor) *Bytes { return (*Bytes)(&f.MemoryBytes) }, 512*MiB),
+	strict.Field("swap", "Swap of the guest beside its memory, with its unit. A machine with its own kernel gets a swap "+
+		"volume; of the memory of other guests, this much may be in the host's swap. Absent: no swap volume, and the host's "+
+		"rules for other guests.",
+		sizeKind, func(f *model.Flavor) *Bytes { return (*Bytes)(&f.SwapBytes) }),
 	strict.Field("cpu_cap", "CPU time limit of the guest, in percent of one CPU: 25% is a quarter of a CPU. Absent: "+
 		"no cap.",
 		capKind, func(f *model.Flavor) *float64 { return &f.CPUCap }),
@@ -131,8 +135,9 @@ var flavorKeys = []strict.Key[model.Flavor]{
 		func(f *model.Flavor) *string { return &f.Place }),
 	strict.FieldOr("disk", "Size of the data volume. ext4 needs 32MiB, xfs 300MiB.",
 		sizeKind, func(f *model.Flavor) *Bytes { return (*Bytes)(&f.DiskBytes) }, GiB),
-	strict.FieldOr("fs", "File system of the data volume.",
-		strict.OneOf("ext4", "xfs", "ext3", "ext2"), func(f *model.Flavor) *string { return &f.DiskFS }, "ext4"),
+	strict.FieldOr("fs", "File system of the data volume. none: guests find the device itself, for workloads that "+
+		"use it raw.",
+		strict.OneOf("ext4", "xfs", "ext3", "ext2", model.NoFS), func(f *model.Flavor) *string { return &f.DiskFS }, "ext4"),
 	strict.FieldOr("backing", "What the data volume is stored on. loop: a loop device, the same for every system. raw, "+
 		"qcow2: a file that the VMM opens itself. block: a block device of yours.",
 		strict.OneOf(model.BackingLoop, model.BackingRaw, model.BackingQCOW2, model.BackingBlock),
@@ -142,6 +147,9 @@ var flavorKeys = []strict.Key[model.Flavor]{
 		strict.Shorthand(strict.List("devices", 1000, deviceKind), deviceKind,
 			func(d string) []string { return []string{d} }),
 		func(f *model.Flavor) *[]string { return &f.Devices }),
+	strict.Field("in_turn", "With backing: block, arms take turns on the devices: the guests of one arm end before "+
+		"those of the next use a device, which is formatted anew. One device is then enough for all arms.",
+		boolKind, func(f *model.Flavor) *bool { return &f.InTurn }),
 	strict.FieldOr("network", "Network of the guest. bridged: a bridge with the run's other guests and the host. nat: "+
 		"behind a router with masquerading on that bridge. user: QEMU's user-mode stack. none: loopback only.",
 		strict.OneOf(model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser),

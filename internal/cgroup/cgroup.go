@@ -48,12 +48,15 @@ type Limits struct {
 	CPUs        string  // list of CPUs as in cpuset.cpus, "0-1,3"
 	CPUCap      float64 // CPUs' worth of time: 0.25 is a quarter of one CPU
 	MemoryBytes int64
+	SwapBytes   int64 // of the memory, which may be in the host's swap beyond MemoryBytes; needs MemoryBytes
 	Processes   int64 // processes and threads
 	// OwnDevices denies access to all devices but those that belong to nobody, such as /dev/null
 	// and terminals. It cannot be changed later.
 	OwnDevices bool
 	// KVM allows /dev/kvm all the same.
 	KVM bool
+	// Device is a block device, as unix.Mkdev, that OwnDevices allows besides; 0: none.
+	Device uint64
 	// IO puts the group under the controller of I/O, for CapIO. It cannot be changed later.
 	IO bool
 	// Polite lets other groups go first: the group gets what they leave of a CPU, or little more.
@@ -286,6 +289,9 @@ func (lim Limits) oci() *specs.LinuxResources {
 	}
 	if lim.MemoryBytes > 0 {
 		r.Memory = &specs.LinuxMemory{Limit: &lim.MemoryBytes}
+		if lim.SwapBytes > 0 {
+			r.Memory.Swap = new(lim.MemoryBytes + lim.SwapBytes) // the sum, also for version 2, which limits the swap alone
+		}
 	}
 	if lim.Processes > 0 {
 		r.Pids = &specs.LinuxPids{Limit: &lim.Processes}
@@ -320,6 +326,9 @@ func (lim Limits) devices() []specs.LinuxDeviceCgroup {
 	}
 	for _, d := range allowed {
 		rules = append(rules, rule(true, "c", d[0], d[1], "rwm"))
+	}
+	if lim.Device != 0 {
+		rules = append(rules, rule(true, "b", int64(unix.Major(lim.Device)), int64(unix.Minor(lim.Device)), "rw"))
 	}
 	return rules
 }

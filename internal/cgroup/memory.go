@@ -23,6 +23,29 @@ type Memory struct {
 	Charged int64
 }
 
+// CheckSwap returns an error if this host cannot limit how much memory of groups is in its swap.
+func (l Layout) CheckSwap() error {
+	b, err := os.ReadFile("/proc/swaps")
+	if err != nil || strings.Count(string(b), "\n") < 2 { // a header, and a line for each swap
+		return fault.WithRemedy(fault.Hostf("the host has no swap"), "fallocate -l 1G FILE; chmod 600 FILE; mkswap FILE; "+
+			"swapon FILE")
+	}
+	return l.countsSwap()
+}
+
+// countsSwap returns an error if the kernel does not account for swap by group.
+func (l Layout) countsSwap() error {
+	pattern := filepath.Join(l.V2, "*", "memory.swap.max") // the root group has no such file
+	if at := l.V1["memory"]; at != "" {
+		pattern = filepath.Join(at, "memory.memsw.limit_in_bytes")
+	}
+	if found, _ := filepath.Glob(pattern); found == nil {
+		return fault.WithRemedy(fault.Hostf("control groups (%s): the kernel does not account for swap", l.Mode()),
+			"boot the host with swapaccount=1")
+	}
+	return nil
+}
+
 // Memory reads how much the group holds. The group may be frozen.
 func (g *Group) Memory() (Memory, error) {
 	var m Memory

@@ -29,6 +29,52 @@ Locked:                0 kB
 	}
 }
 
+// TestSwapLimit: memory and swap of a group have a limit in sum with version 1, and one each with version 2.
+func TestSwapLimit(t *testing.T) {
+	l := layoutForTest(t)
+	if err := l.countsSwap(); err != nil {
+		t.Skip(err)
+	}
+	g, err := l.New("swaptest", Limits{MemoryBytes: 64 << 20, SwapBytes: 16 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Remove()
+	file, want := filepath.Join(l.V2, g.Name(), "memory.swap.max"), int64(16<<20)
+	if at := l.V1["memory"]; at != "" {
+		file, want = filepath.Join(at, g.Name(), "memory.memsw.limit_in_bytes"), 80<<20
+	}
+	if n, err := readNumber(file); err != nil || n != want {
+		t.Errorf("%s has %d, %v; want %d", file, n, err, want)
+	}
+	if u, err := g.Usage(); err != nil || u.Swapped == nil || *u.Swapped != 0 {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
+func TestCountsSwap(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	for _, l := range []Layout{{V2: two}, {V2: two, V1: map[string]string{"memory": one}}} {
+		if err := l.countsSwap(); fault.KindOf(err) != fault.Host || fault.RemedyOf(err) == "" {
+			t.Errorf("%s without swap: %v", l.Mode(), err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(two, "a"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{filepath.Join(two, "a", "memory.swap.max"),
+		filepath.Join(one, "memory.memsw.limit_in_bytes")} {
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, l := range []Layout{{V2: two}, {V2: two, V1: map[string]string{"memory": one}}} {
+		if err := l.countsSwap(); err != nil {
+			t.Errorf("%s: %v", l.Mode(), err)
+		}
+	}
+}
+
 // TestMemory: this process is in both hierarchies, counts once, and has memory; a process that has
 // ended has none.
 func TestMemory(t *testing.T) {

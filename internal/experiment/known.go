@@ -34,7 +34,8 @@ func (t *Testbed) Known(status map[string]system.Status, here campaign.Host) cam
 			OwnMemory: boots[caps.HostBoot] == model.BootXen && !caps.SameKernel,
 			Target:    caps.Target, MaxVCPUs: caps.MaxVCPUs,
 			Networks: without(caps.Networks, model.NetworkNone), Backings: without(caps.DiskBackings, model.BackingLoop),
-			Open: caps.Open, IOCap: t.ioCap(caps), NetCap: caps.NetCap.WhyNot,
+			RawDevice: caps.RawDevice,
+			Open:      caps.Open, IOCap: t.ioCap(caps), NetCap: caps.NetCap.WhyNot, NoSwap: t.noSwap(caps.Swap),
 		}
 		if caps.Remote { // a campaign cannot choose where the data of its machines is
 			l.Backings = nil
@@ -88,6 +89,19 @@ func (t *Testbed) ioCap(caps system.Capabilities) campaign.IOCap {
 	return campaign.IOCap{Backings: []string{model.BackingLoop, model.BackingBlock}}
 }
 
+// noSwap tells the reader of campaigns why guests cannot have swap by this means; "": they can.
+func (t *Testbed) noSwap(means system.Means) string {
+	if means == system.GroupSwap && t.Host != nil {
+		if err := t.Host.Cgroups.CheckSwap(); err != nil {
+			return fault.OneLine(err)
+		}
+	}
+	if means == (system.Means{}) {
+		return "tare gives them none"
+	}
+	return means.WhyNot
+}
+
 func without(all []string, one string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == one })
 }
@@ -104,6 +118,7 @@ func knownWorkloads() map[string]campaign.Sizes {
 // sizes tells the reader of campaigns the bounds of a workload.
 func sizes(w *workload.Workload) campaign.Sizes {
 	s := campaign.Sizes{Unit: w.SizeUnit, Min: w.MinSize, Max: w.MaxSize, Disk: w.DiskBytes, Serves: w.Serve != nil,
+		Raw:        w.RawDevice,
 		OwnBuild:   w.OwnBuild,
 		CheckParam: w.CheckParam}
 	s.With = func(cw campaign.Workload) (campaign.Sizes, error) {
@@ -111,7 +126,8 @@ func sizes(w *workload.Workload) campaign.Sizes {
 		if err != nil {
 			return campaign.Sizes{}, err
 		}
-		return campaign.Sizes{Unit: with.SizeUnit, Min: with.MinSize, Max: with.MaxSize, Disk: with.DiskBytes}, nil
+		return campaign.Sizes{Unit: with.SizeUnit, Min: with.MinSize, Max: with.MaxSize, Disk: with.DiskBytes,
+			Raw: with.RawDevice}, nil
 	}
 	return s
 }

@@ -3,17 +3,20 @@ package model
 // Flavor is the size of a guest: in a campaign as the file asks for it, in a run as guests of it were made.
 // Run files hold it as JSON.
 type Flavor struct {
-	Name        string  `json:"name"` // in the campaign; "" for a guest made by hand
-	VCPUs       int     `json:"vcpus"`
-	MemoryBytes int64   `json:"memory_bytes"`
-	CPUCap      float64 `json:"cpu_cap"` // CPUs' worth of time: 0.25 is a quarter of one CPU; 0: no cap
-	CPUs        CPUList `json:"cpus"`    // of the host, which the guest may use; in a campaign, nil: tare chooses
+	Name        string `json:"name"` // in the campaign; "" for a guest made by hand
+	VCPUs       int    `json:"vcpus"`
+	MemoryBytes int64  `json:"memory_bytes"`
+	// SwapBytes is the swap of a guest beside its memory; 0: no swap volume, and for guests whose memory is in their
+	// control group whatever the host allows.
+	SwapBytes int64   `json:"swap_bytes,omitempty"`
+	CPUCap    float64 `json:"cpu_cap"` // CPUs' worth of time: 0.25 is a quarter of one CPU; 0: no cap
+	CPUs      CPUList `json:"cpus"`    // of the host, which the guest may use; in a campaign, nil: tare chooses
 	// Place says in a campaign where such CPUs are, until the host is known: "siblings", "cores" or "socket N".
 	Place string `json:"-"`
 	// Among is how many of the host's CPUs, the last ones, tare may choose from; 0: all.
 	Among     int    `json:"-"`
 	DiskBytes int64  `json:"disk_bytes"`
-	DiskFS    string `json:"disk_fs"` // of the data volume: ext4, ext3, ext2 or xfs
+	DiskFS    string `json:"disk_fs"` // of the data volume: ext4, ext3, ext2, xfs or NoFS
 	// Backing is what the data volume is stored on, and Network the guest's network: the constants above.
 	// "", as in run files older than these members, is BackingLoop and NetworkNone.
 	Backing string `json:"backing,omitempty"`
@@ -25,10 +28,20 @@ type Flavor struct {
 	Programs string `json:"programs,omitempty"`
 	// Devices are, for BackingBlock, the user's block devices, of which each guest takes one.
 	Devices []string `json:"devices,omitempty"`
+	// InTurn: arms take turns on the devices. The guests of one arm end before those of another use a device, which is
+	// formatted anew.
+	InTurn bool `json:"in_turn,omitempty"`
 	// IO caps what the guest does on its data volume, and Net what it sends and receives.
 	IO  IOCaps `json:"io,omitzero"`
 	Net NetCap `json:"net,omitzero"`
 }
+
+// NoFS is the file system of a data volume that has none: its guest finds the device itself, as RawDevice in its
+// directory for data, which is in memory.
+const (
+	NoFS      = "none"
+	RawDevice = "device"
+)
 
 // IOCaps limit the requests to a data volume; 0: no cap.
 type IOCaps struct {

@@ -23,6 +23,9 @@ func TestFlavorJSON(t *testing.T) {
 			`"net":{"packets":2000}}`: {
 			Name: "packets", VCPUs: 1, MemoryBytes: 1, Net: NetCap{Packets: 2000},
 		},
+		`{"name":"swap","vcpus":1,"memory_bytes":1,"swap_bytes":4096,"cpu_cap":0,"cpus":"","disk_bytes":0,"disk_fs":""}`: {
+			Name: "swap", VCPUs: 1, MemoryBytes: 1, SwapBytes: 4096,
+		},
 		`{"name":"old","vcpus":1,"memory_bytes":1,"cpu_cap":0,"cpus":"","disk_bytes":0,"disk_fs":""}`: {
 			Name: "old", VCPUs: 1, MemoryBytes: 1,
 		},

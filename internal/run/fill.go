@@ -70,7 +70,8 @@ func (r *runner) fill(ctx context.Context, members []*member, w *workload.Worklo
 	defer closeWindows(members)
 	defer func() { err = errors.Join(err, f.end()) }()
 	debug.FreeOSMemory()
-	before, err := watch.AvailableMemory()
+	f.memory.swap = w.Fill.Swap
+	before, err := f.memory.now()
 	if err != nil {
 		return fault.Hostf("available memory: %w", err)
 	}

@@ -10,13 +10,24 @@ import (
 
 // lowest is the least memory that the host had available.
 type lowest struct {
+	swap  bool // free swap counts as memory
 	mu    sync.Mutex
 	bytes int64
 }
 
+// now is how much memory the host has available, in bytes.
+func (l *lowest) now() (int64, error) {
+	left, err := watch.AvailableMemory()
+	if err != nil || !l.swap {
+		return left, err
+	}
+	free, err := watch.FreeSwap()
+	return left + free, err
+}
+
 // read reads how much memory the host has available, in bytes; 0 if that is not known.
 func (l *lowest) read() int64 {
-	left, err := watch.AvailableMemory()
+	left, err := l.now()
 	if err != nil {
 		left = 0
 	}

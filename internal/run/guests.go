@@ -170,7 +170,7 @@ func (r *runner) prepare(ctx context.Context, groups []plan.Group, generation fu
 			}
 			g.generation, g.failed, g.gaveUp = now, 0, ""
 		}
-		if r.Campaign.FillsMemory() || !needed[g.GuestID] {
+		if r.Campaign.FillsMemory() || g.Flavor.InTurn || !needed[g.GuestID] {
 			continue // each trial creates its own guests, or no trial needs this one yet
 		}
 		if err := r.ensure(ctx, g); err != nil && fault.KindOf(err) != fault.Guest {
@@ -191,6 +191,9 @@ func (r *runner) ensure(ctx context.Context, g *guest) error {
 		return fault.Guestf("%s", g.gaveUp)
 	}
 	r.Progress(Event{Kind: Phase, Text: "starting " + g.name()})
+	if err := r.takeTurn(g); err != nil {
+		return err
+	}
 	driver, ask, err := r.request(g)
 	if err != nil {
 		return err
@@ -248,6 +251,20 @@ func (r *runner) started(g *guest, d time.Duration) {
 	if r.Plan.Emulated[g.system()] {
 		r.state.Emulated += d
 	}
+}
+
+// takeTurn ends the guests of other arms that use the devices on which a guest is about to have its data.
+func (r *runner) takeTurn(g *guest) error {
+	if !g.Flavor.InTurn {
+		return nil
+	}
+	var errs []error
+	for _, other := range r.inOrder {
+		if other.Of != g.Of && other.Flavor.InTurn {
+			errs = append(errs, other.drop())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // room is how many bytes of the data volume trials may fill: a tenth is left to the file system itself.

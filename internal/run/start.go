@@ -160,6 +160,9 @@ func (r *runner) startAll(ctx context.Context, members []*member, w *workload.Wo
 // prepareStart makes everything for a guest that is there before the request.
 func (r *runner) prepareStart(ctx context.Context, m *member) error {
 	g := m.guest
+	if err := r.takeTurn(g); err != nil {
+		return err
+	}
 	driver, ask, err := r.request(g)
 	if err != nil {
 		return err
@@ -184,6 +187,11 @@ func (r *runner) filesRead(members []*member) []string {
 	}
 	if u == nil || machine == nil {
 		return nil
+	}
+	if d, ok := machine.Driver.(system.Booter); ok {
+		if files, err := d.BootFiles(machine.Site); err == nil { // otherwise the start says why there are none
+			return files
+		}
 	}
 	if !machine.Driver.Capabilities().HostMount {
 		return []string{u.Kernel, u.Initramfs, u.BareInitramfs}

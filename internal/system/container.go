@@ -34,6 +34,7 @@ func GroupCapabilities(capCovers, confinement string) Capabilities {
 		NetCap:        BucketCap,
 		Memory:        "control group: processes and page cache",
 		MemoryInGroup: true,
+		Swap:          GroupSwap,
 		DiskBackings:  []string{model.BackingLoop, model.BackingBlock},
 		Disk:          "mounted by the host",
 		Networks:      []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT},

@@ -25,6 +25,9 @@ func (s *Site) Jail(read, devices []string) *sandbox.Jail {
 		return j
 	}
 	j.Read = append(j.Read, s.Userland.Disk)
+	if s.Swap != nil {
+		j.Devices = append(j.Devices, s.Swap.Device)
+	}
 	if strings.HasPrefix(s.Volume.Device, "/dev/") {
 		j.Devices = append(j.Devices, s.Volume.Device)
 	} else {

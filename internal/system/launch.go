@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -180,18 +179,6 @@ func (m *Machine) capIO(ctx context.Context) error {
 	return m.Site.CapIO()
 }
 
-// CapIO applies the flavor's caps of I/O to the site's control group.
-func (s *Site) CapIO() error {
-	if s.Group == nil || s.Volume == nil {
-		return nil
-	}
-	major, minor, err := s.Volume.Number()
-	if err != nil {
-		return err
-	}
-	return s.Group.CapIO(major, minor, s.Flavor.IO)
-}
-
 // Cap limits the guest to this many CPUs' worth of time, by the guest's own mechanism or by its
 // control group; it does nothing for a guest that has neither.
 func (m *Machine) Cap(ctx context.Context, cpus float64) error {
@@ -203,70 +190,6 @@ func (m *Machine) Cap(ctx context.Context, cpus float64) error {
 		return nil
 	}
 	return m.Site.Group.Update(cgroup.Limits{CPUCap: cpus})
-}
-
-// prepare creates the site's control group and data volume, and connects it to the network.
-func (s *Site) prepare(ctx context.Context, h *Host, caps Capabilities) (err error) {
-	lim := cgroup.Limits{CPUs: s.Flavor.CPUs.String(), Processes: MaxProcesses,
-		OwnDevices: caps.HostMount, KVM: caps.KVM, Polite: h.Polite}
-	lim.IO = s.Flavor.IO != (model.IOCaps{}) && caps.IOCap == GroupIOCap
-	if caps.MemoryInGroup {
-		lim.MemoryBytes = s.Flavor.MemoryBytes
-	}
-	if s.Group, err = h.Cgroups.New(s.ID, lim); err != nil {
-		return err
-	}
-	volumes := h.Volumes()
-	if err := os.MkdirAll(volumes, 0o700); err != nil {
-		return fault.Hostf("%w", err)
-	}
-	f := s.Flavor
-	if f.Backing != "" && !slices.Contains(caps.DiskBackings, f.Backing) {
-		return fault.Campaignf("it does not support a data volume on %q", f.Backing)
-	}
-	if s.Volume, err = volume.Create(ctx, volume.Spec{
-		Backing: f.Backing, Dir: volumes, Bytes: f.DiskBytes, FS: f.DiskFS, Devices: f.Devices, Destroy: h.Destroy,
-		Copy: h.CopyData,
-	}); err != nil {
-		return err
-	}
-	if caps.HostMount {
-		dir := filepath.Join(s.Dir, "data")
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return fault.Hostf("%w", err)
-		}
-		if err := s.Volume.Mount(dir); err != nil {
-			return err
-		}
-		s.DataDir = dir
-	}
-	return s.connect(h, caps)
-}
-
-// connect gives the site its port on the run's network, if the flavor asks for one.
-func (s *Site) connect(h *Host, caps Capabilities) (err error) {
-	mode := s.Flavor.Network
-	switch {
-	case mode == "" || mode == model.NetworkNone:
-		return nil
-	case !slices.Contains(caps.Networks, mode):
-		return fault.Campaignf("it does not support the network %q", mode)
-	case h.Network == nil:
-		return fault.Hostf("this run has no network")
-	case mode == model.NetworkUser: // the VMM provides it
-		s.Port, err = h.Network.UserPort()
-	case caps.Port == TapPort:
-		queues, wrong := s.queues(caps.Options)
-		if wrong != nil {
-			return wrong
-		}
-		s.Port, err = h.Network.TapPort(mode, s.User, queues)
-	case caps.Port == EmptyPort:
-		s.Port, err = h.Network.EmptyPort(mode)
-	default:
-		s.Port, err = h.Network.NamespacePort(mode)
-	}
-	return err
 }
 
 // greet connects to the agent. It returns early if the guest ends first.
@@ -443,8 +366,10 @@ func (m *Machine) Close() error {
 	if s.DataDir != "" {
 		errs = append(errs, Unmount(s.DataDir))
 	}
-	if s.Volume != nil {
-		errs = append(errs, s.Volume.Close())
+	for _, v := range []*volume.Volume{s.Volume, s.Swap} {
+		if v != nil {
+			errs = append(errs, v.Close())
+		}
 	}
 	errs = append(errs, os.RemoveAll(m.savedIn))
 	if s.Dir != "" {

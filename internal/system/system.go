@@ -139,8 +139,12 @@ type Capabilities struct {
 	Memory string `json:"memory"`
 	// MemoryInGroup: the control group enforces the memory limit, not the VMM.
 	MemoryInGroup bool `json:"-"`
+	// Swap says how the flavor's swap is given to a guest: SwapVolume, GroupSwap or why not.
+	Swap Means `json:"swap"`
 	// OOMEndsGuest: running out of memory ends the guest, not the process that asked for more.
 	OOMEndsGuest bool `json:"oom_ends_guest"`
+	// RawDevice: its guests can open the device of a data volume without a file system (model.NoFS).
+	RawDevice bool `json:"raw_device"`
 	// DiskBackings are the backings of package volume that its guests support, and Disk says
 	// how the guest accesses its volume.
 	DiskBackings []string `json:"disk_backings"`
@@ -192,8 +196,12 @@ var (
 	// GroupIOCap needs a data volume with a device of its own.
 	GroupIOCap = Means{By: "control group: requests of the guest's processes to the data volume's device"}
 	BucketCap  = Means{By: "token bucket, and policer of packets, between the guest's interface and the run's bridge"}
-	RemoteCap  = Means{WhyNot: "tare does not control machines that others run"}
-	NoPortCap  = Means{WhyNot: "its guests have no interface on the run's bridge"}
+	// SwapVolume is a volume of Site.Swap, which the guest's kernel uses as its swap.
+	SwapVolume = Means{By: "a swap volume of the guest's kernel, on a loop device"}
+	// GroupSwap limits how much of the guest's memory may be in the host's swap.
+	GroupSwap = Means{By: "control group: memory of the guest in the host's swap"}
+	RemoteCap = Means{WhyNot: "tare does not control the machines that somebody else runs"}
+	NoPortCap = Means{WhyNot: "its guests have no interface on the run's bridge"}
 )
 
 // PortKind is a kind of attachment to the run's network; package network makes them.
@@ -259,6 +267,7 @@ type Site struct {
 	Request
 	Group   *cgroup.Group  // for every process that belongs to the guest; nil in memory
 	Volume  *volume.Volume // nil in memory
+	Swap    *volume.Volume // nil: the flavor has no swap, or the guest uses the host's
 	DataDir string         // where the volume is mounted, when the host mounts it
 	Port    *network.Port  // on the run's network; nil: the flavor has none, or the driver makes it
 }

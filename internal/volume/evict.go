@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/pagecache"
 )
 
@@ -22,7 +23,7 @@ func (v *Volume) Evict(mounted string) (stays float64, err error) {
 	}
 	defer device.Close()
 	e := eviction{}
-	if mounted != "" {
+	if mounted != "" && v.FS != model.NoFS { // what is mounted then is a directory in memory
 		if err := e.tree(mounted); err != nil {
 			return 0, fault.Hostf("emptying the page cache of %s: %w", mounted, err)
 		}

@@ -22,6 +22,10 @@ func newLoop(s Spec) (*Volume, error) {
 	return attach(f, s.Bytes, 0)
 }
 
+// NewSwap creates a volume of this size in bytes, in directory dir, on which a guest's kernel makes its swap. It is on
+// a loop device, whatever the guest's data is on. The caller closes it.
+func NewSwap(dir string, bytes int64) (*Volume, error) { return newLoop(Spec{Dir: dir, Bytes: bytes}) }
+
 // ReadOnly attaches a file to a read-only loop device, for systems that do not
 // accept files as disks. The caller closes it.
 func ReadOnly(file string) (*Volume, error) {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -42,7 +43,7 @@ type Volume struct {
 	Device string
 	// Format is the image format of Device: raw or qcow2.
 	Format string
-	FS     string // ext4, ext3, ext2 or xfs
+	FS     string // ext4, ext3, ext2, xfs or model.NoFS
 	Bytes  int64  // size of the file system
 	// Direct: writes to the device bypass the host's page cache, so that they
 	// have reached the host's file system or disk as well.
@@ -92,7 +93,12 @@ func Create(ctx context.Context, s Spec) (v *Volume, err error) {
 }
 
 // CheckFS returns an error unless this host has what makes data volumes with a file system.
-func CheckFS(fs string) error { return needs("mkfs." + fs) }
+func CheckFS(fs string) error {
+	if fs == model.NoFS {
+		return nil
+	}
+	return needs("mkfs." + fs)
+}
 
 // CheckBacking returns an error unless this host has what makes data volumes with a backing. CheckDevice checks the
 // devices of model.BackingBlock.
@@ -111,6 +117,10 @@ func needs(program string) error {
 // format creates the file system and writes all its structures at once: with lazy
 // initialization, the kernel would write them during trials.
 func (v *Volume) format(ctx context.Context, fs string) error {
+	if fs == model.NoFS {
+		v.FS = fs
+		return nil
+	}
 	blocks := strconv.FormatInt(v.Bytes>>10, 10) // a user's device may be larger
 	var argv []string
 	switch fs {
@@ -135,14 +145,34 @@ func (v *Volume) format(ctx context.Context, fs string) error {
 	return nil
 }
 
-// Mount mounts the volume at dir. The caller unmounts it.
+// Mount mounts the volume at dir, or if it has no file system, a directory in memory with its device. The caller
+// unmounts it.
 func (v *Volume) Mount(dir string) error {
+	if v.FS == model.NoFS {
+		return v.expose(dir)
+	}
 	options := ""
 	if v.FS == "xfs" { // the kernel refuses to mount a copy beside the original otherwise
 		options = "nouuid"
 	}
 	if err := unix.Mount(v.Device, dir, v.FS, 0, options); err != nil {
 		return fault.Hostf("data volume: mounting %s (%s) on %s: %w", v.Device, v.FS, dir, err)
+	}
+	return nil
+}
+
+// expose mounts a directory in memory at dir that has the volume's device.
+func (v *Volume) expose(dir string) error {
+	major, minor, err := v.Number()
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m,mode=755"); err != nil {
+		return fault.Hostf("data volume: a directory in memory on %s: %w", dir, err)
+	}
+	node := filepath.Join(dir, model.RawDevice)
+	if err := unix.Mknod(node, unix.S_IFBLK|0o600, int(unix.Mkdev(major, minor))); err != nil {
+		return errors.Join(fault.Hostf("data volume: a node of %s: %w", v.Device, err), unix.Unmount(dir, 0))
 	}
 	return nil
 }

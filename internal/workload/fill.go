@@ -16,6 +16,8 @@ type Fill struct {
 	// if nothing breaks it. Both count the probe guest.
 	Step, Most int
 	Level      Level
+	// Swap: the host's free swap counts as its memory.
+	Swap bool
 	// P99 reads the 99th percentile of the probe's single latencies from a run of its step.
 	P99 func(StepResult) (time.Duration, error)
 	// Serving measures the requests to the guests that serve; nil: they are not measured.

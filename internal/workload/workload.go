@@ -188,6 +188,9 @@ type Workload struct {
 	// DiskBytes returns the space that a trial of this size needs on the data
 	// volume; nil: none.
 	DiskBytes func(size int64) int64
+	// RawDevice: the data volume has no file system, and a trial uses its device, model.RawDevice in its directory.
+	// DiskBytes is how much of it.
+	RawDevice bool
 	// Keeps returns the files that a trial of this size leaves on the data volume for later trials of the same guest;
 	// nil: none. The trial checks the files that it finds, and makes those anew that are missing or not whole.
 	// DiskBytes includes them.

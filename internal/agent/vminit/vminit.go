@@ -4,7 +4,7 @@
 //
 // The kernel's command line describes the machine's devices:
 //
-//	tare.root=vda tare.data=vdb:ext4 tare.port=tare.agent tare.net=eth0,10.213.0.2/24,10.213.0.1
+//	tare.root=vda tare.data=vdb:ext4 tare.swap=vdc tare.port=tare.agent tare.net=eth0,10.213.0.2/24,10.213.0.1
 //
 // or tare.tty=ttyS0 instead of the port; see tty. The second address of the network is that of
 // the gateway and is optional. With tare.stay=1 the machine outlives its host; see stay.
@@ -159,7 +159,15 @@ func mountRoot(args map[string]string) error {
 		if err := waitFor(root + "/dev/" + dev); err != nil {
 			return err
 		}
-		if err := (mount{root + "/dev/" + dev, root + "/data", fs, 0, ""}).do(); err != nil {
+		if err := mountData(root+"/dev/"+dev, root+"/data", fs); err != nil {
+			return err
+		}
+	}
+	if swap := args["swap"]; swap != "" {
+		if err := waitFor(root + "/dev/" + swap); err != nil {
+			return err
+		}
+		if err := swapOn(root + "/dev/" + swap); err != nil {
 			return err
 		}
 	}
@@ -177,6 +185,24 @@ func mountRoot(args map[string]string) error {
 		return err
 	}
 	return os.Chdir("/")
+}
+
+// mountData mounts the data volume on dir, or if it has no file system, a directory in memory with its device.
+func mountData(device, dir, fs string) error {
+	if fs != "none" { // model.NoFS, which would make the agent larger
+		return mount{device, dir, fs, 0, ""}.do()
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(device, &st); err != nil {
+		return fmt.Errorf("%s: %w", device, err)
+	}
+	if err := (mount{"tmpfs", dir, "tmpfs", 0, "size=16m,mode=755"}).do(); err != nil {
+		return err
+	}
+	if err := unix.Mknod(filepath.Join(dir, "device"), unix.S_IFBLK|0o600, int(st.Rdev)); err != nil {
+		return fmt.Errorf("a node of the data volume's device: %w", err)
+	}
+	return nil
 }
 
 func waitFor(path string) error {

@@ -58,6 +58,7 @@ func (d Driver) Capabilities() system.Capabilities {
 		NetCap:        system.BucketCap,
 		Memory:        "control group: the sandbox's processes, the guest's memory and the host's page cache",
 		MemoryInGroup: true,
+		Swap:          system.GroupSwap,
 		OOMEndsGuest:  true,
 		DiskBackings:  []string{model.BackingLoop, model.BackingBlock},
 		Disk:          "mounted by the host; through its page cache even with O_DIRECT",

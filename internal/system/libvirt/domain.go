@@ -24,6 +24,7 @@ type domain struct {
 	// What QEMU's user reads of the image, and the node of the data volume's device.
 	Kernel, Initramfs, Disk, Data string
 	DataNode                      string // of the data volume in the guest
+	SwapFile, SwapNode            string // the same of the swap volume, if the site has one
 	bus
 	initramfs string // the image's file that is Initramfs
 	Group     uint32 // that QEMU runs in
@@ -36,24 +37,26 @@ type domain struct {
 var machine = parse(`<domain type='{{.Kind}}'>
   <name>{{.Name}}</name>
   <memory unit='b'>{{.Flavor.MemoryBytes}}</memory>
+  <currentMemory unit='b'>{{.Current}}</currentMemory>
   <vcpu>{{.Flavor.VCPUs}}</vcpu>
   <os>
     <type arch='x86_64' machine='pc'>hvm</type>
     <kernel>{{.Kernel | xml}}</kernel>
     <initrd>{{.Initramfs | xml}}</initrd>
-    <cmdline>console=ttyS0 quiet panic=-1 tare.port=tare.agent{{if .Volume}} tare.root=vda tare.data={{.DataNode}}:{{.Volume.FS}}{{end}}</cmdline>
+    <cmdline>console=ttyS0 quiet panic=-1 tare.port=tare.agent{{if .Volume}} tare.root=vda tare.data={{.DataNode}}:{{.Volume.FS}}{{end}}{{if .Swap}} tare.swap={{.SwapNode}}{{end}}</cmdline>
   </os>
   <features><acpi/></features>
   <cpu mode='{{if eq .Kind "kvm"}}host-passthrough{{else}}maximum{{end}}'/>
   <on_poweroff>destroy</on_poweroff><on_reboot>destroy</on_reboot><on_crash>destroy</on_crash>
   <devices>{{if .Volume}}
     <disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='{{.Disk | xml}}'/><target dev='vda' bus='virtio'/><readonly/><shareable/></disk>
-    <disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='threads'/><source dev='{{.Data | xml}}'/><target dev='{{.DataTarget}}' bus='{{.Bus}}'/></disk>{{if .SCSI}}
+    <disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='threads'/><source dev='{{.Data | xml}}'/><target dev='{{.DataTarget}}' bus='{{.Bus}}'/></disk>{{if .Swap}}
+    <disk type='block' device='disk'><driver name='qemu' type='raw' cache='none' io='threads'/><source dev='{{.SwapFile | xml}}'/><target dev='{{.SwapNode}}' bus='virtio'/></disk>{{end}}{{if .SCSI}}
     <controller type='scsi' model='{{.SCSI}}'/>{{end}}{{end}}
     <serial type='file'><source path='{{.Log | xml}}'/></serial>
     <channel type='unix'><source mode='connect' path='{{.Socket | xml}}'/><target type='virtio' name='tare.agent'/></channel>
     <controller type='usb' model='none'/>
-    <memballoon model='none'/>
+    {{if eq .Balloon "off"}}<memballoon model='none'/>{{else if eq .Balloon "half"}}<memballoon model='virtio'/>{{else}}<memballoon model='virtio' freePageReporting='on'/>{{end}}
   </devices>
   <seclabel type='static' model='dac' relabel='no'><label>+{{.User}}:+{{.Group}}</label></seclabel>
 </domain>`)
@@ -76,7 +79,22 @@ var options = []system.Option{{
 	Name: system.OptionDisk, Values: system.Models(buses), Default: system.VirtioBlk,
 	About: "the controller of the data disk: virtio-blk and virtio-scsi are made for virtual machines, sata and ide " +
 		"imitate hardware; sata needs image: {kernel: generic}",
+}, {
+	Name: system.OptionBalloon, Values: []string{system.NoBalloon, system.Reporting, system.HalfBalloon},
+	Default: system.NoBalloon,
+	About: "reporting: the guest reports which pages are free, and QEMU gives them back to the host; half: a balloon " +
+		"takes half of its memory as it boots",
 }}
+
+// Balloon is the value of system.OptionBalloon, and Current what the balloon leaves the guest of its memory.
+func (v *domain) Balloon() string { return v.Setting(options, system.OptionBalloon) }
+
+func (v *domain) Current() int64 {
+	if v.Balloon() == system.HalfBalloon {
+		return v.Flavor.MemoryBytes / 2
+	}
+	return v.Flavor.MemoryBytes
+}
 
 // container describes a domain of libvirt's LXC driver. libvirt mounts the host's control groups of
 // version 1 writable in every container, so that it could leave its own: they are hidden. The
@@ -137,6 +155,7 @@ func (d Driver) describe(s *system.Site, socket string) (*domain, error) {
 	if !d.container() {
 		model := s.Setting(options, system.OptionDisk)
 		v.bus, v.DataNode = buses[model], system.DiskModels[model].Node
+		v.SwapFile, v.SwapNode = filepath.Join(s.Dir, "swap"), system.SwapNode(v.DataNode)
 		var modules []string
 		if s.Volume != nil {
 			modules = system.DiskModels[model].Modules
@@ -170,20 +189,20 @@ func group(s *system.Site, kind string) uint32 {
 	return s.User
 }
 
-// own gives QEMU's user what it needs of the host: the agent's socket, its log, a device node for the data volume, and
+// own gives QEMU's user what it needs of the host: the agent's socket, its log, device nodes for its volumes, and
 // the files of the image, whose directory is closed to other users. libvirt could change the owners of the files
 // themselves, but not of an image that other guests use, too. disown takes it back.
 func (v *domain) own() error {
 	files := []string{v.Socket, v.Log}
-	if v.Volume != nil {
+	for at, device := range v.nodes() {
 		var st unix.Stat_t
-		if err := unix.Stat(v.Volume.Device, &st); err != nil {
-			return fault.Hostf("%s: %w", v.Volume.Device, err)
+		if err := unix.Stat(device, &st); err != nil {
+			return fault.Hostf("%s: %w", device, err)
 		}
-		if err := unix.Mknod(v.Data, unix.S_IFBLK|0o600, int(st.Rdev)); err != nil {
-			return fault.Hostf("a device node for %s: %w", v.Volume.Device, err)
+		if err := unix.Mknod(at, unix.S_IFBLK|0o600, int(st.Rdev)); err != nil {
+			return fault.Hostf("a device node for %s: %w", device, err)
 		}
-		files = append(files, v.Data)
+		files = append(files, at)
 	}
 	for _, file := range files {
 		if err := os.Chown(file, int(v.User), int(v.User)); err != nil {
@@ -201,12 +220,24 @@ func (v *domain) own() error {
 	return nil
 }
 
+// nodes are the devices of the host that a machine uses, by where it does.
+func (v *domain) nodes() map[string]string {
+	nodes := map[string]string{}
+	if v.Volume != nil {
+		nodes[v.Data] = v.Volume.Device
+	}
+	if v.Swap != nil {
+		nodes[v.SwapFile] = v.Swap.Device
+	}
+	return nodes
+}
+
 // images are the files of the image that a machine uses, by where it does.
 func (v *domain) images() map[string]string {
 	return map[string]string{v.Kernel: v.Userland.Kernel, v.Initramfs: v.initramfs, v.Disk: v.Userland.Disk}
 }
 
-// disown unmounts the files of the image, and removes the device node, which own makes anew.
+// disown unmounts the files of the image, and removes the device nodes, which own makes anew.
 func (v *domain) disown() error {
 	for at := range v.images() {
 		if err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) &&
@@ -214,8 +245,10 @@ func (v *domain) disown() error {
 			return fault.Hostf("unmounting %s: %w", at, err)
 		}
 	}
-	if err := os.Remove(v.Data); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fault.Hostf("%w", err)
+	for at := range v.nodes() {
+		if err := os.Remove(at); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fault.Hostf("%w", err)
+		}
 	}
 	return nil
 }

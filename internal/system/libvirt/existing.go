@@ -48,6 +48,7 @@ func (Existing) Capabilities() system.Capabilities {
 		DiskBackings: []string{"as the domain is defined"},
 		Networks:     []string{"as the domain is defined"},
 		IOCap:        system.RemoteCap,
+		Swap:         system.RemoteCap,
 		NetCap:       system.RemoteCap,
 		Remote:       true,
 		OwnUserland:  true,

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/digitalocean/go-libvirt"
 	"golang.org/x/sys/unix"
@@ -34,6 +35,14 @@ type guest struct {
 	disown    func() error
 	once      sync.Once
 	err       error
+}
+
+// ReturnDelay is that of system.Returner: Linux begins to report free pages after two seconds.
+func (g *guest) ReturnDelay() time.Duration {
+	if !g.driver.container() && g.site.Setting(options, system.OptionBalloon) == system.Reporting {
+		return 3 * time.Second
+	}
+	return 0
 }
 
 func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error) {

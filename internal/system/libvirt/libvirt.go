@@ -63,6 +63,8 @@ func (d Driver) Capabilities() system.Capabilities {
 		IOCap:        system.Means{By: "libvirt's blkdeviotune: QEMU's throttling of the data disk"},
 		NetCap:       system.NoPortCap,
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
+		Swap:         system.SwapVolume,
+		RawDevice:    true,
 		DiskBackings: []string{model.BackingLoop, model.BackingBlock},
 		Disk:         "virtio-blk, unless the option disk says otherwise, cache=none",
 		Networks:     []string{model.NetworkNone},
@@ -71,6 +73,11 @@ func (d Driver) Capabilities() system.Capabilities {
 		Emulated:     d.kind == "qemu",
 		Options:      options,
 	}
+}
+
+// BootFiles is that of system.Booter.
+func (m Machines) BootFiles(s *system.Site) ([]string, error) {
+	return s.Userland.BootFiles(system.DiskModels[s.Setting(options, system.OptionDisk)].Modules)
 }
 
 const program = "libvirtd"

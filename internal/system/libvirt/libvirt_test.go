@@ -2,6 +2,7 @@ package libvirt
 
 import (
 	"encoding/xml"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -99,8 +100,9 @@ func TestControllers(t *testing.T) {
 	more := func(modules ...string) (string, error) { return strings.Join(modules, "+"), nil }
 	for name, at := range buses {
 		s := &system.Site{ID: "a", Dir: "/a", Userland: &system.Userland{Initramfs: "none", InitramfsWith: more},
-			Request: system.Request{Options: map[string]string{"disk": name}},
-			Volume:  &volume.Volume{Device: "/dev/loop7", FS: "ext4"}}
+			Request: system.Request{Flavor: model.Flavor{MemoryBytes: 512 << 20},
+				Options: map[string]string{"disk": name, "balloon": "reporting"}},
+			Volume: &volume.Volume{Device: "/dev/loop7", FS: "ext4"}, Swap: &volume.Volume{Device: "/dev/loop8"}}
 		v, err := QEMU().describe(s, "/socket")
 		if err != nil {
 			t.Fatal(err)
@@ -111,6 +113,8 @@ func TestControllers(t *testing.T) {
 		}
 		for _, want := range []string{
 			"<target dev='" + at.DataTarget + "' bus='" + at.Bus + "'/>", "tare.data=" + system.DiskModels[name].Node + ":ext4",
+			"<source dev='/a/swap'/><target dev='" + v.SwapNode + "' bus='virtio'/>", "tare.swap=" + v.SwapNode,
+			"<currentMemory unit='b'>536870912</currentMemory>", "freePageReporting='on'",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in %s", name, want, text)
@@ -121,12 +125,23 @@ func TestControllers(t *testing.T) {
 		}
 	}
 	f := systemtest.Request()
-	f.Options = map[string]string{"disk": "virtio-scsi"}
+	f.Options = map[string]string{"disk": "virtio-scsi", "balloon": "half"}
 	m := systemtest.Launch(t, QEMU(), "scsi", f)
 	r, err := m.Agent.Run(t.Context(), agent.Command{Argv: []string{"findmnt", "-no", "SOURCE", m.DataDir()},
 		Env: system.AgentEnv, OutputLimit: 1 << 10})
 	if err != nil || !strings.HasSuffix(string(r.Stdout), "/dev/sda\n") {
 		t.Errorf("%v, %+v: %s%s", err, r, r.Stdout, r.Stderr)
+	}
+	const half = `for i in $(seq 600); do
+	kb=$(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo)
+	if [ "$kb" -lt "$1" ]; then exit 0; fi
+	sleep 0.1
+done
+echo "it still has $kb kB"; exit 1`
+	r, err = m.Agent.Run(t.Context(), agent.Command{
+		Argv: []string{"sh", "-c", half, "sh", fmt.Sprint(f.MemoryBytes >> 11)}, Env: system.AgentEnv, OutputLimit: 1 << 10})
+	if err != nil || r.ExitCode != 0 {
+		t.Errorf("a balloon that takes half: %v, %+v: %s%s", err, r, r.Stdout, r.Stderr)
 	}
 }
 

@@ -24,7 +24,7 @@ func (Driver) Name() string { return "lxc" }
 func (Driver) Capabilities() system.Capabilities {
 	caps := system.GroupCapabilities("every process of the container and its monitor",
 		"Debian's seccomp profile, and its AppArmor profile where that is loaded")
-	caps.Programs = []string{program}
+	caps.Programs, caps.RawDevice = []string{program}, true
 	return caps
 }
 

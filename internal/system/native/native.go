@@ -37,7 +37,7 @@ func (d Driver) Name() string {
 
 func (d Driver) Capabilities() system.Capabilities {
 	caps := system.GroupCapabilities("every process", "nothing but a smaller set of capabilities")
-	caps.Programs = []string{}
+	caps.Programs, caps.RawDevice = []string{}, true
 	if d.dom0 {
 		caps.HostBoot, caps.VerifiedOn = "xen-dom0", system.Lab
 	}

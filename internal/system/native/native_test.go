@@ -23,6 +23,8 @@ func TestMain(m *testing.M) { systemtest.Main(m) }
 
 func TestConformance(t *testing.T) { systemtest.Run(t, Driver{}) }
 
+func TestRawDevice(t *testing.T) { systemtest.RawDevice(t, Driver{}) }
+
 func TestConformanceDom0(t *testing.T) { systemtest.Run(t, Dom0()) }
 
 func TestLoop(t *testing.T) { systemtest.Loop(t, Driver{}) }

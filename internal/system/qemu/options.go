@@ -40,7 +40,8 @@ var options = []system.Option{{
 	Name: "merge", Values: []string{"on", "off"}, Default: "on",
 	About: "on: where KSM runs on the host, it may merge the machine's pages with equal ones of others; off: it may not",
 }, {
-	Name: "balloon", Values: []string{"off", "reporting", "half"}, Default: "off",
+	Name: system.OptionBalloon, Values: []string{system.NoBalloon, system.Reporting, system.HalfBalloon},
+	Default: system.NoBalloon,
 	About: "reporting: the guest reports which pages are free, and QEMU gives them back to the host; half: a balloon " +
 		"takes half of its memory as it boots",
 }}
@@ -95,6 +96,9 @@ func modules(s *system.Site) []string {
 	}
 	return list
 }
+
+// BootFiles is that of system.Booter.
+func (Driver) BootFiles(s *system.Site) ([]string, error) { return s.Userland.BootFiles(modules(s)) }
 
 // dataDisk returns the arguments that attach the data volume as the machine's second disk.
 func dataDisk(s *system.Site) []string {

@@ -44,6 +44,8 @@ func (d Driver) Capabilities() system.Capabilities {
 		IOCap:        system.Means{By: "QEMU's throttling of the data disk"},
 		NetCap:       system.BucketCap,
 		Memory:       "the machine's RAM; QEMU's own memory comes on top",
+		Swap:         system.SwapVolume,
+		RawDevice:    true,
 		DiskBackings: []string{model.BackingLoop, model.BackingRaw, model.BackingQCOW2, model.BackingBlock},
 		Disk:         "virtio-blk, unless the option disk says otherwise",
 		Networks:     []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT, model.NetworkUser},
@@ -111,7 +113,7 @@ func (d Driver) Create(ctx context.Context, s *system.Site) (system.Guest, error
 	if err != nil {
 		return nil, err
 	}
-	if s.Setting(options, "balloon") == "half" { // the guest's driver applies it when it starts
+	if s.Setting(options, system.OptionBalloon) == system.HalfBalloon { // the guest's driver applies it when it starts
 		if err := g.qmp.execute(ctx, "balloon", map[string]int64{"value": s.Flavor.MemoryBytes / 2}, nil); err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
@@ -192,15 +194,20 @@ func (d Driver) commandLine(s *system.Site, initramfs string) []string {
 		args = append(args, dataDisk(s)...)
 		node := system.DiskModels[s.Setting(options, system.OptionDisk)].Node
 		kernelArgs = append(kernelArgs, "tare.root=vda", "tare.data="+node+":"+s.Volume.FS)
+		if s.Swap != nil {
+			args = append(args, "-drive", "if=none,id=swap,format=raw,aio=threads,cache=none,file="+s.Swap.Device,
+				"-device", "virtio-blk-pci,drive=swap")
+			kernelArgs = append(kernelArgs, "tare.swap="+system.SwapNode(node))
+		}
 	}
 	if s.Setting(options, "hugepages") == "on" {
 		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,hugetlb=on,prealloc=on",
 			f.MemoryBytes>>20), "-machine", "memory-backend=ram")
 	}
-	switch s.Setting(options, "balloon") {
-	case "reporting":
+	switch s.Setting(options, system.OptionBalloon) {
+	case system.Reporting:
 		args = append(args, "-device", "virtio-balloon-pci,free-page-reporting=on")
-	case "half":
+	case system.HalfBalloon:
 		args = append(args, "-device", "virtio-balloon-pci")
 	}
 	if net := netdev(s); net != "" {
@@ -252,7 +259,7 @@ func (g *guest) CapIO(ctx context.Context, c model.IOCaps) error {
 // ReturnDelay is the time after which Linux has reported all pages that became free: it starts
 // reporting after two seconds.
 func (g *guest) ReturnDelay() time.Duration {
-	if g.site.Setting(options, "balloon") == "reporting" {
+	if g.site.Setting(options, system.OptionBalloon) == system.Reporting {
 		return 3 * time.Second
 	}
 	return 0

@@ -292,6 +292,18 @@ func TestCommandLine(t *testing.T) {
 			t.Errorf("no %q in %q", want, line)
 		}
 	}
+	if strings.Contains(strings.Join(line, " "), "swap") {
+		t.Errorf("a swap that nobody asked for: %q", line)
+	}
+	s.Swap = &volume.Volume{Device: "/dev/loop8"}
+	for disk, node := range map[string]string{"virtio-blk": "vdc", "nvme": "vdb"} {
+		s.Options["disk"] = disk
+		line := strings.Join(KVM().commandLine(s, "/i"), " ")
+		if !strings.Contains(line, ",file=/dev/loop8 -device virtio-blk-pci,drive=swap ") ||
+			!strings.Contains(line, " tare.swap="+node) {
+			t.Errorf("with swap beside %s: %s", disk, line)
+		}
+	}
 	if strings.Contains(strings.Join(line, " "), "netdev") {
 		t.Errorf("a network that nobody asked for: %q", line)
 	}
@@ -314,6 +326,16 @@ func TestDevices(t *testing.T) {
 	for name, device := range diskDevices {
 		if system.DiskModels[name].Node == "" || len(device) == 0 {
 			t.Errorf("disk %s: %q, %+v", name, device, system.DiskModels[name])
+		}
+	}
+	more := &system.Userland{Kernel: "/k", Initramfs: "/i", InitramfsWith: func(modules ...string) (string, error) {
+		return "/" + strings.Join(modules, "+"), nil
+	}}
+	for disk, want := range map[string]string{"virtio-blk": "/i", "nvme": "/nvme"} {
+		s := &system.Site{Userland: more, Volume: &volume.Volume{}}
+		s.Options = map[string]string{"disk": disk}
+		if files, err := TCG().BootFiles(s); err != nil || !slices.Equal(files, []string{"/k", want}) {
+			t.Errorf("a machine with %s boots %q, %v", disk, files, err)
 		}
 	}
 	s := &system.Site{ID: "x", Userland: &system.Userland{}, Volume: &volume.Volume{Device: "/dev/a", Format: "raw",

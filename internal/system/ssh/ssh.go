@@ -41,6 +41,7 @@ func (Driver) Capabilities() system.Capabilities {
 		VerifiedOn:  system.Live,
 		Memory:      "nothing: the machine keeps the size that it has",
 		IOCap:       system.RemoteCap,
+		Swap:        system.RemoteCap,
 		NetCap:      system.RemoteCap,
 		Remote:      true,
 		OwnUserland: true,

@@ -44,9 +44,17 @@ func (s suite) cpus(t *testing.T) {
 func (s suite) second(t *testing.T, h *system.Host) {
 	f := networked(s.d)
 	f.DiskFS, f.DiskBytes = "xfs", 320<<20
+	if s.d.Capabilities().Swap == system.SwapVolume {
+		f.SwapBytes = 64 << 20
+	}
 	other := suite{d: s.d, m: launch(t, s.d, h, "second", f), size: s.size}
 	if other.m.Site.Group != nil && !s.knowsDataFS(other.m.Hello.DataFS, f.DiskFS) {
 		t.Errorf("/data is %q, want %q", other.m.Hello.DataFS, f.DiskFS)
+	}
+	if f.SwapBytes > 0 {
+		// All pages but the one that describes the swap, in KiB.
+		other.sh(t, fmt.Sprintf("grep -q ' %d' /proc/swaps || { cat /proc/swaps; exit 1; }", f.SwapBytes>>10-4))
+		s.sh(t, "test $(wc -l </proc/swaps) = 1 || { echo a guest without swap has one; exit 1; }")
 	}
 	const size = 1 << 20
 	w0 := written(t, s.m)

@@ -42,6 +42,8 @@ func (Driver) Capabilities() system.Capabilities {
 		IOCap:        system.GroupIOCap,
 		NetCap:       system.BucketCap,
 		Memory:       "the machine's RAM, a file in memory; the kernel's own processes come on top",
+		Swap:         system.SwapVolume,
+		RawDevice:    true,
 		DiskBackings: []string{model.BackingLoop, model.BackingRaw, model.BackingBlock},
 		Disk:         "ubd, through the host's page cache",
 		Networks:     []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT},
@@ -180,6 +182,9 @@ func commandLine(s *system.Site, kernel string) []string {
 		}
 		// c: shared, since a lock on the whole file would keep QEMU from using the same disk.
 		argv = append(argv, "ubd0rdc="+s.Userland.Disk, data+s.Volume.Device, "tare.root=ubda", "tare.data=ubdb:"+s.Volume.FS)
+	}
+	if s.Swap != nil {
+		argv = append(argv, "ubd2d="+s.Swap.Device, "tare.swap=ubdc")
 	}
 	if s.Port != nil {
 		argv = append(argv, "vec0:transport=tap,gro=1,ifname="+s.Port.Tap, system.NetworkParameter("vec0", s))

@@ -26,6 +26,8 @@ func TestMain(m *testing.M) { systemtest.Main(m) }
 
 func TestConformance(t *testing.T) { systemtest.Run(t, Driver{}) }
 
+func TestRawDevice(t *testing.T) { systemtest.RawDevice(t, Driver{}) }
+
 func TestLoop(t *testing.T) { systemtest.SoakLoop(t, Driver{}) }
 
 func BenchmarkSystem(b *testing.B) { systemtest.Bench(b, Driver{}) }

@@ -50,6 +50,7 @@ func (VSphere) Capabilities() system.Capabilities {
 		DiskBackings: []string{"as the machine has it"},
 		Networks:     []string{"as the machine has it"},
 		IOCap:        system.RemoteCap,
+		Swap:         system.RemoteCap,
 		NetCap:       system.RemoteCap,
 		Remote:       true,
 		OwnUserland:  true,

@@ -37,6 +37,7 @@ func (Workstation) Capabilities() system.Capabilities {
 		DiskBackings: []string{"as its .vmx file says"},
 		Networks:     []string{"as its .vmx file says"},
 		IOCap:        system.RemoteCap,
+		Swap:         system.RemoteCap,
 		NetCap:       system.RemoteCap,
 		Remote:       true,
 		OwnUserland:  true,

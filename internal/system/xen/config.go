@@ -15,6 +15,9 @@ func (d Driver) config(s *system.Site, root string) string {
 	var disks []string
 	if s.Volume != nil {
 		kernelArgs += " tare.root=" + rootName + " tare.data=" + dataName + ":" + s.Volume.FS
+		if s.Swap != nil {
+			kernelArgs += " tare.swap=" + swapName
+		}
 		for _, d := range disksOf(s, root) {
 			// Xen's own script starts about a hundred programs for each disk and runs for one
 			// guest at a time; attach does the part that is needed here.
@@ -36,7 +39,11 @@ func (d Driver) config(s *system.Site, root string) string {
 	set("kernel", quote(kernel))
 	set("ramdisk", quote(s.Userland.Initramfs))
 	set("cmdline", quote(kernelArgs))
-	set("memory", fmt.Sprint(f.MemoryBytes>>20))
+	now := f.MemoryBytes >> 20
+	if s.Setting(options, system.OptionBalloon) == system.HalfBalloon {
+		now /= 2
+	}
+	set("memory", fmt.Sprint(now))
 	set("maxmem", fmt.Sprint(f.MemoryBytes>>20))
 	set("vcpus", fmt.Sprint(f.VCPUs))
 	if len(f.CPUs) > 0 {

@@ -21,15 +21,19 @@ type vbd struct {
 	device string // block device of dom0
 }
 
-const rootName, dataName = "xvde", "xvdf"
+const rootName, dataName, swapName = "xvde", "xvdf", "xvdg"
 
-// disksOf returns the domain's disks. They are its fifth and sixth, since a device model also
+// disksOf returns the domain's disks. They are its fifth to seventh, since a device model also
 // emulates the first four as IDE disks, in addition to Xen's own.
 func disksOf(s *system.Site, root string) []vbd {
 	if s.Volume == nil {
 		return nil
 	}
-	return []vbd{{rootName, 202<<8 | 4<<4, "r", root}, {dataName, 202<<8 | 5<<4, "w", s.Volume.Device}}
+	disks := []vbd{{rootName, 202<<8 | 4<<4, "r", root}, {dataName, 202<<8 | 5<<4, "w", s.Volume.Device}}
+	if s.Swap != nil {
+		disks = append(disks, vbd{swapName, 202<<8 | 6<<4, "w", s.Swap.Device})
+	}
+	return disks
 }
 
 // attach tells dom0's kernel which block devices a domain's disks are, as soon as xl has announced

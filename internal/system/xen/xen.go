@@ -46,6 +46,11 @@ var servedByDom0 = system.Means{
 	WhyNot: "dom0's kernel serves its disk and its network outside the guest's control group",
 }
 
+var options = []system.Option{{
+	Name: system.OptionBalloon, Values: []string{system.NoBalloon, system.HalfBalloon}, Default: system.NoBalloon,
+	About: "half: the domain begins with half of its memory, and its balloon holds the other half",
+}}
+
 func (d Driver) Capabilities() system.Capabilities {
 	caps := system.Capabilities{
 		VerifiedOn:   d.verified,
@@ -54,11 +59,14 @@ func (d Driver) Capabilities() system.Capabilities {
 		IOCap:        servedByDom0,
 		NetCap:       servedByDom0,
 		Memory:       "the domain's memory",
+		Swap:         system.SwapVolume,
+		RawDevice:    true,
 		DiskBackings: []string{model.BackingLoop, model.BackingBlock},
 		Networks:     []string{model.NetworkNone, model.NetworkBridged, model.NetworkNAT},
 		Port:         system.EmptyPort,
 		NeedsRoot:    true,
 		HostBoot:     "xen-dom0",
+		Options:      options,
 	}
 	if d.kind == kindPV {
 		caps.Save = "xl save"

@@ -71,6 +71,14 @@ on_crash = "destroy"
 	if got := PVH().config(s, "/dev/vdc"); got != want {
 		t.Errorf("got:\n%s", got)
 	}
+	s.Swap, s.Options = &volume.Volume{Device: "/dev/loop8"}, map[string]string{"balloon": "half"}
+	swaps := PVH().config(s, "/dev/vdc")
+	for _, want := range []string{"memory = 256\nmaxmem = 512\n", ":xfs tare.swap=xvdg\"\n",
+		`"format=raw,vdev=xvdg,access=w,script=/bin/true,target=/dev/loop8"]`} {
+		if !strings.Contains(swaps, want) {
+			t.Errorf("with swap and a balloon, %q is not in:\n%s", want, swaps)
+		}
+	}
 	s.Port = &network.Port{Address: netip.MustParsePrefix("10.213.0.2/24"),
 		MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}
 	s.Userland.Vmlinux = ""

@@ -39,7 +39,7 @@ func All() []*workload.Workload {
 		sysbenchMemory("read"),
 		sysbenchMemory("write"),
 		mbw(),
-		pipeCopy(),
+		memoryPressure(), pipeCopy(),
 		sysbenchThreads(),
 		sysbenchMutex(),
 		sysbenchFileio(),

@@ -27,6 +27,8 @@ var fillParams = []workload.Param{
 		About: "level: ms that the 99th percentile of requests to the serving guests may take; 0: no limit, not measured"},
 	{Name: "memory_left", Default: "1024", Min: 256, Max: 1 << 24,
 		About: "level: MiB of memory that the host must have available"},
+	{Name: "host_swap", Default: "no", Values: []string{"no", "yes"},
+		About: "yes: the host's free swap counts as available memory, so that a fill goes beyond the host's memory"},
 }
 
 const (
@@ -93,7 +95,7 @@ func fill() *workload.Workload {
 					Slowdown: float64(set.Int("slowdown")) / 100, P99: float64(set.Int("p99")) / 100, Serving: limit,
 					MemoryLeft: int64(set.Int("memory_left")) << 20,
 				},
-				P99: fillP99, Serving: measured,
+				P99: fillP99, Serving: measured, Swap: set["host_swap"] == "yes",
 			},
 			Steps: timed("probe", func(int64) []string {
 				return sysbenchLine("cpu", "--threads=1", "--events="+strconv.Itoa(fillEvents), "--percentile=99", "run")

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/tare-bench/tare/internal/fault"
+	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/workload"
 	"github.com/tare-bench/tare/internal/workload/tool"
 )
@@ -30,15 +31,24 @@ for ((i = 0; i < $2; i++)); do
 	mv "$3.part" "$3.$i"
 	sync -f .
 done`
+	// layDevice writes to the first $1 bytes of the device $2 what layFiles writes to files, unless $3 says that this has
+	// been done: a device may answer reads of what was never written without its disk.
+	layDevice = `set -e
+test -e "$3" && exit
+yes "$(head -c 48K /dev/urandom | base64 -w0)" 2>/dev/null |
+	dd of="$2" bs=2M count="$1" iflag=fullblock,count_bytes oflag=direct conv=fsync,notrunc status=none
+touch "$3"`
 )
 
 // fioWork is a pattern of reads or writes: a fixed number of operations, on each
-// block at most once, in the same order in each trial.
+// block at most once, in the same order in each trial; or those that are done in a time.
 type fioWork struct {
 	rw      string // --rw: "read", "write", "randread", "randwrite"
 	block   int64  // bytes of an operation
 	threads int64  // each with its own file
 	direct  bool   // bypasses the guest's page cache
+	raw     bool   // on the device of a data volume without a file system, instead of files; one thread
+	seconds int    // for which it works, however much that is; 0: until the operations of the trial's size are done
 }
 
 func (f fioWork) reads() bool  { return direction(f.rw) == "read" }
@@ -46,7 +56,7 @@ func (f fioWork) random() bool { return f.rw == "randread" || f.rw == "randwrite
 
 // keeps reports whether later trials use the same files. They must find the same state of the page cache as the trial
 // that made the files: reads drop it, and direct writes bypass it.
-func (f fioWork) keeps() bool { return f.reads() || f.random() && f.direct }
+func (f fioWork) keeps() bool { return !f.raw && (f.reads() || f.random() && f.direct) }
 
 // file returns the size of each thread's file.
 func (f fioWork) file(size int64) int64 {
@@ -72,10 +82,15 @@ func (f fioWork) steps(size int64) []workload.Step {
 		name = f.kept(size).Name
 	}
 	fio := func(args ...string) []string {
-		base := []string{"fio", "--name=tare", "--directory=.", "--filename_format=" + name + ".$jobnum",
-			"--size=" + decimal(f.file(size)), "--bs=" + byteWords(f.block),
-			"--direct=" + map[bool]string{true: "1", false: "0"}[f.direct], "--ioengine=sync", "--iodepth=1", "--thread",
-			"--numjobs=" + decimal(f.threads), "--group_reporting", "--output-format=json+"}
+		where := []string{"--directory=.", "--filename_format=" + name + ".$jobnum"}
+		if f.raw {
+			where = []string{"--filename=" + model.RawDevice, "--invalidate=0"} // only root of the host may drop its cache
+		}
+		base := append([]string{"fio", "--name=tare"}, where...)
+		base = append(base,
+			"--size="+decimal(f.file(size)), "--bs="+byteWords(f.block),
+			"--direct="+map[bool]string{true: "1", false: "0"}[f.direct], "--ioengine=sync", "--iodepth=1", "--thread",
+			"--numjobs="+decimal(f.threads), "--group_reporting", "--output-format=json+")
 		if f.direct {
 			// Otherwise fio spends 0.15 s of each start on a test of the CPU's own clock.
 			base = append(base, "--clocksource=clock_gettime")
@@ -85,6 +100,10 @@ func (f fioWork) steps(size int64) []workload.Step {
 	remove := "rm -f " + fioFile + ".tmp.*"
 	var s []workload.Step
 	switch {
+	case f.raw:
+		bytes := decimal(f.file(size))
+		s = append(s, workload.Step{Name: "fill",
+			Argv: bash(layDevice, "fio", bytes, model.RawDevice, fioFile+".filled."+bytes)})
 	case f.keeps():
 		flags := ""
 		if f.direct {
@@ -99,14 +118,21 @@ func (f fioWork) steps(size int64) []workload.Step {
 		s = append(s, workload.Step{Name: "prepare", Argv: bash(remove)})
 	}
 	run := []string{"--rw=" + f.rw, "--io_size=" + decimal(size*f.block)}
+	if f.seconds > 0 {
+		run = []string{"--rw=" + f.rw, "--time_based", "--runtime=" + strconv.Itoa(f.seconds)}
+	}
 	if f.random() {
 		run = append(run, "--randrepeat=1")
 	}
 	s = append(s, workload.Step{Name: "run", Argv: fio(run...), Timed: true, DropCaches: f.reads()})
 	if !f.reads() {
-		s = append(s, workload.Step{Name: "flush", Argv: []string{"sync", "-f", "."}, Timed: true})
+		flush := []string{"sync", "-f", "."}
+		if f.raw {
+			flush = []string{"sync", model.RawDevice}
+		}
+		s = append(s, workload.Step{Name: "flush", Argv: flush, Timed: true})
 	}
-	if !f.keeps() {
+	if !f.keeps() && !f.raw {
 		s = append(s, workload.Step{Name: "clean", Argv: bash(remove + " && sync -f .")})
 	}
 	return s
@@ -120,7 +146,7 @@ func (f fioWork) workload(w *workload.Workload) *workload.Workload {
 	if f.keeps() {
 		w.Keeps = f.kept
 	}
-	w.ReadsBack, w.Steps = f.reads(), f.steps
+	w.ReadsBack, w.RawDevice, w.Steps = f.reads(), f.raw, f.steps
 	side := direction(f.rw) + " "
 	w.Metrics = []workload.Metric{
 		workload.Rate("bandwidth", "B/s", side+"bandwidth", "as fio prints it"),
@@ -130,18 +156,26 @@ func (f fioWork) workload(w *workload.Workload) *workload.Workload {
 		workload.Time("the whole run of fio, including its start"),
 		workload.GuestTime(side+"run time", "the run time that fio prints, in whole milliseconds"),
 	}
-	if f.reads() {
+	switch {
+	case f.seconds > 0 && f.reads():
+	case f.reads():
 		w.ReadBytes = func(size int64) int64 { return size * f.block * f.threads }
-	} else {
+	default:
 		w.Metrics = slices.Insert(w.Metrics, 4,
 			workload.HostTime("time-flushed", "the whole run of fio, and the flush of the file"))
-		w.WrittenBytes = func(size int64) int64 { return size * f.block * f.threads }
+		if f.seconds == 0 {
+			w.WrittenBytes = func(size int64) int64 { return size * f.block * f.threads }
+		}
 	}
 	w.SizeUnit = "operations of " + byteWords(f.block)
 	if f.threads > 1 {
 		w.SizeUnit += " by each thread"
 	}
 	w.DiskBytes = func(size int64) int64 { return f.threads*f.file(size) + 16<<20 }
+	if f.raw {
+		w.DiskBytes = f.file
+		w.Programs = append(w.Programs, "touch")
+	}
 	return w.MeasuredBy(workload.Measurement{Step: "run", Tool: "fio", SingleOf: "latency",
 		Singles: tool.Singles{Before: side + "clat_ns bins ", Unit: "ns", Count: side + "operations"},
 		Accept: func(r *tool.Report) error {
@@ -211,6 +245,12 @@ func fioComplete(r *tool.Report, side string) error {
 func (f fioWork) did(size int64, r *tool.Report) error {
 	figure := func(name string) float64 { return r.Value(direction(f.rw) + " " + name) }
 	ops, bytes, want := figure("operations"), figure("size"), float64(size*f.threads)
+	if f.seconds > 0 {
+		want = ops
+		if took := figure("run time"); took < 0.95*float64(f.seconds) {
+			return fault.Guestf("fio worked for %.4g s instead of %d s", took, f.seconds)
+		}
+	}
 	if ops != want || bytes != want*float64(f.block) {
 		return fault.Guestf("fio did %.0f operations and %.0f bytes instead of %.0f and %.0f", ops, bytes, want,
 			want*float64(f.block))
@@ -240,17 +280,29 @@ func byteWords(n int64) string {
 
 // fioRandom reads or writes ("read", "write") 2 MiB blocks at random. The article
 // used a whole volume of 50 GiB for 60 seconds. Here, a file on the data volume
-// takes its place, and the work is fixed instead of the time.
+// takes its place, and the work is fixed instead of the time, unless the parameter
+// seconds says otherwise.
 func fioRandom(op string) *workload.Workload {
-	w := fioWork{rw: "rand" + op, block: 2 << 20, threads: 1, direct: true}.workload(&workload.Workload{
-		Name: "fio-rand" + op, Title: op + " 2 MiB blocks at random, bypassing the guest's page cache",
-		ArticleIDs:  []string{map[string]string{"read": "C1-fio-randread", "write": "C2-fio-randwrite"}[op]},
-		MinSize:     32,
-		MaxSize:     25600, // the article's 50 GiB
-		DefaultSize: 512,
-	})
-	w.SizeUnit = "operations of 2 MiB"
-	return w
+	return workload.WithParams([]workload.Param{{Name: "seconds", Default: "0", Max: 3600,
+		About: "how long fio works in a file of the trial's size; 0: a fixed number of operations"},
+		{Name: "target", Default: "file", Values: []string{"file", "device"},
+			About: "a file on the data volume, or its device, which needs fs: none in the flavor"}},
+		func(set workload.Settings) *workload.Workload {
+			f := fioWork{rw: "rand" + op, block: 2 << 20, threads: 1, direct: true, seconds: set.Int("seconds"),
+				raw: set["target"] == "device"}
+			w := f.workload(&workload.Workload{
+				Name: "fio-rand" + op, Title: op + " 2 MiB blocks at random, bypassing the guest's page cache",
+				ArticleIDs:  []string{map[string]string{"read": "C1-fio-randread", "write": "C2-fio-randwrite"}[op]},
+				MinSize:     32,
+				MaxSize:     25600, // the article's 50 GiB
+				DefaultSize: 512,
+			})
+			w.SizeUnit = "operations of 2 MiB"
+			if f.seconds > 0 {
+				w.SizeUnit, w.MinSize, w.Uneven = "blocks of 2 MiB in the file", w.DefaultSize, "the time is a parameter"
+			}
+			return w
+		})
 }
 
 // tiobench repeats one of tiobench's four tests with fio. Each thread has its own

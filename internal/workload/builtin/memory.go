@@ -60,6 +60,32 @@ func mbw() *workload.Workload {
 	return w.MeasuredBy(workload.Measurement{Step: "mbw", Tool: "mbw", Did: "runs of each method"})
 }
 
+// memoryPressure writes random bytes to all of a working set of memory again and again. One that is larger than the
+// guest's memory shows what its swap costs, or that it runs out of memory.
+func memoryPressure() *workload.Workload {
+	return workload.WithParams([]workload.Param{
+		{Name: "mib", Default: "256", Min: 16, Max: 2000, About: "MiB of the working set"},
+	}, func(set workload.Settings) *workload.Workload {
+		w := &workload.Workload{
+			Name:     "memory-pressure",
+			Title:    "write random bytes to the same memory repeatedly: what swap costs if it exceeds the guest's memory",
+			Source:   "dd (coreutils), with one large block",
+			Programs: []string{"dd"}, Packages: []string{"coreutils"},
+			Metrics: []workload.Metric{
+				workload.Time("all passes, and the start of dd"),
+				workload.Rate("rate", "B/s", "rate", "bytes written to memory / the seconds that dd prints"),
+			},
+			SizeUnit: "passes over the memory", MinSize: 2, MaxSize: 1_000_000, DefaultSize: 8,
+			Steps: timed("touch", func(size int64) []string {
+				// A kernel does not write pages of zeros to its swap.
+				return []string{"dd", "if=/dev/urandom", "of=/dev/null", "iflag=fullblock", "bs=" + set["mib"] + "M",
+					"count=" + decimal(size)}
+			}),
+		}
+		return w.MeasuredBy(workload.Measurement{Step: "touch", Tool: "dd", Did: "bytes", Per: float64(set.Int("mib") << 20)})
+	})
+}
+
 // pipeCopy sends zeros through a pipe, 64 KiB at a time.
 func pipeCopy() *workload.Workload {
 	w := &workload.Workload{

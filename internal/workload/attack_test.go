@@ -37,7 +37,7 @@ func TestAttacks(t *testing.T) {
 	}
 	// What the kernel refuses stops the attack.
 	for on, limit := range map[string]string{
-		model.AttackMemory: "ulimit -v 200000", model.AttackDisk: "ulimit -f 1024; trap '' XFSZ",
+		model.AttackMemory: "ulimit -v 60000", model.AttackDisk: "ulimit -f 1024; trap '' XFSZ",
 	} {
 		argv := Attack(on, 1<<30)
 		cmd := exec.Command("bash", append([]string{"-c", limit + `; exec "$@"`, "bash"}, argv...)...)

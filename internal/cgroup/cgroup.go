@@ -49,6 +49,7 @@ type Limits struct {
 	CPUCap      float64 // CPUs' worth of time: 0.25 is a quarter of one CPU
 	MemoryBytes int64
 	SwapBytes   int64 // of the memory, which may be in the host's swap beyond MemoryBytes; needs MemoryBytes
+	AnySwap     bool  // the host decides how much of the memory is in its swap: then MemoryBytes holds for the rest only
 	Processes   int64 // processes and threads
 	// OwnDevices denies access to all devices but those that belong to nobody, such as /dev/null
 	// and terminals. It cannot be changed later.
@@ -59,6 +60,8 @@ type Limits struct {
 	Device uint64
 	// IO puts the group under the controller of I/O, for CapIO. It cannot be changed later.
 	IO bool
+	// noSwap is set for groups that get no swap beside their memory, where the kernel accounts for it.
+	noSwap bool
 	// Polite lets other groups go first: the group gets what they leave of a CPU, or little more.
 	Polite bool
 }
@@ -206,6 +209,7 @@ func newGroup(name string, l Layout, lim Limits) (*Group, error) {
 
 func (g *Group) create(lim Limits) error {
 	path := "/" + g.name
+	lim.noSwap = !lim.AnySwap && lim.SwapBytes == 0 && g.layout.countsSwap() == nil
 	if len(g.layout.V1) > 0 {
 		res, shares := lim.oci(), uint64(lim.weight()*1024)
 		res.CPU.Shares = &shares
@@ -289,7 +293,7 @@ func (lim Limits) oci() *specs.LinuxResources {
 	}
 	if lim.MemoryBytes > 0 {
 		r.Memory = &specs.LinuxMemory{Limit: &lim.MemoryBytes}
-		if lim.SwapBytes > 0 {
+		if lim.SwapBytes > 0 || lim.noSwap {
 			r.Memory.Swap = new(lim.MemoryBytes + lim.SwapBytes) // the sum, also for version 2, which limits the swap alone
 		}
 	}

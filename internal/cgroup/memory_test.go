@@ -35,20 +35,31 @@ func TestSwapLimit(t *testing.T) {
 	if err := l.countsSwap(); err != nil {
 		t.Skip(err)
 	}
-	g, err := l.New("swaptest", Limits{MemoryBytes: 64 << 20, SwapBytes: 16 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Remove()
-	file, want := filepath.Join(l.V2, g.Name(), "memory.swap.max"), int64(16<<20)
-	if at := l.V1["memory"]; at != "" {
-		file, want = filepath.Join(at, g.Name(), "memory.memsw.limit_in_bytes"), 80<<20
-	}
-	if n, err := readNumber(file); err != nil || n != want {
-		t.Errorf("%s has %d, %v; want %d", file, n, err, want)
-	}
-	if u, err := g.Usage(); err != nil || u.Swapped == nil || *u.Swapped != 0 {
-		t.Errorf("%+v, %v", u, err)
+	for _, c := range []struct {
+		Limits
+		v2, v1 int64
+	}{
+		{Limits{MemoryBytes: 64 << 20, SwapBytes: 16 << 20}, 16 << 20, 80 << 20},
+		{Limits{MemoryBytes: 64 << 20}, 0, 64 << 20},
+	} {
+		g, err := l.New("swaptest", c.Limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Remove()
+		file, want := filepath.Join(l.V2, g.Name(), "memory.swap.max"), c.v2
+		if at := l.V1["memory"]; at != "" {
+			file, want = filepath.Join(at, g.Name(), "memory.memsw.limit_in_bytes"), c.v1
+		}
+		if n, err := readNumber(file); err != nil || n != want {
+			t.Errorf("%s has %d, %v; want %d", file, n, err, want)
+		}
+		if u, err := g.Usage(); err != nil || u.Swapped == nil || *u.Swapped != 0 {
+			t.Errorf("%+v, %v", u, err)
+		}
+		if err := g.Remove(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

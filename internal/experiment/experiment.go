@@ -265,6 +265,13 @@ func (e *Experiment) Measure(ctx context.Context, version string, progress func(
 		}
 		e.bed.Host.Polite = true
 	}
+	for _, cw := range e.Campaign.Workloads {
+		w, _, err := workloadOf(cw)
+		if err != nil {
+			return run.Summary{}, err
+		}
+		e.bed.Host.AnySwap = e.bed.Host.AnySwap || w.Fill != nil && w.Fill.Swap
+	}
 	if u := uplinkOf(e.Campaign); u.Given() {
 		if err := e.bed.Host.Network.SetUplink(u); err != nil {
 			return run.Summary{}, err

@@ -6,8 +6,8 @@ type Flavor struct {
 	Name        string `json:"name"` // in the campaign; "" for a guest made by hand
 	VCPUs       int    `json:"vcpus"`
 	MemoryBytes int64  `json:"memory_bytes"`
-	// SwapBytes is the swap of a guest beside its memory; 0: no swap volume, and for guests whose memory is in their
-	// control group whatever the host allows.
+	// SwapBytes is the swap of a guest beside its memory; 0: no swap volume, and none of the host's for
+	// guests whose memory is in their control group.
 	SwapBytes int64   `json:"swap_bytes,omitempty"`
 	CPUCap    float64 `json:"cpu_cap"` // CPUs' worth of time: 0.25 is a quarter of one CPU; 0: no cap
 	CPUs      CPUList `json:"cpus"`    // of the host, which the guest may use; in a campaign, nil: tare chooses

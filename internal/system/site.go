@@ -68,7 +68,7 @@ func (s *Site) createVolumes(ctx context.Context, h *Host, caps Capabilities) (e
 func (s *Site) limits(h *Host, caps Capabilities) (cgroup.Limits, error) {
 	f := s.Flavor
 	lim := cgroup.Limits{CPUs: f.CPUs.String(), Processes: MaxProcesses, OwnDevices: caps.HostMount, KVM: caps.KVM,
-		Polite: h.Polite}
+		Polite: h.Polite, AnySwap: h.AnySwap}
 	lim.IO = f.IO != (model.IOCaps{}) && caps.IOCap == GroupIOCap
 	if caps.MemoryInGroup {
 		lim.MemoryBytes = f.MemoryBytes

@@ -251,6 +251,7 @@ type Host struct {
 	Network  *network.Bridge // of this run; nil: guests cannot have a network
 	Destroy  []string        // the user's block devices whose contents may be destroyed
 	Polite   bool            // guests let all others go first
+	AnySwap  bool            // the host may move as much of the guests' memory to its swap as it wants
 	CopyData string          // the data volume that guests get copies of; "": they get fresh ones
 	Programs string          // whose programs a Check looks for, as a flavor's Programs
 }

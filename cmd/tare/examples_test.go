@@ -123,7 +123,7 @@ func accepts(words []string) error {
 // TestInlineExamples: commands that a sentence mentions exist, with the flags that it mentions.
 func TestInlineExamples(t *testing.T) {
 	code := regexp.MustCompile("`(?:sudo |bin/)?tare ([a-z][^`]*)`")
-	flag := regexp.MustCompile(`^--[a-z-]+`)
+	flag := regexp.MustCompile(`^--[a-z0-9-]+`)
 	found := 0
 	for page, lines := range pages(t) {
 		for i, line := range lines {

@@ -230,10 +230,14 @@ func valueAxis(label, unit string, values []float64) view.Axis {
 	return a
 }
 
-// linearTicks returns a few round values of a unit from 0 to high.
+// linearTicks returns a few round values of a unit from 0 to high; nil: high is not positive, or too small or too large
+// for such values.
 func linearTicks(unit string, high float64) (all []view.Tick) {
 	scale := ScaleFor(unit, high)
 	top := high * scale.Factor
+	if !(top > 1e-300 && top < 1e300) {
+		return nil
+	}
 	step := math.Pow(10, math.Floor(math.Log10(top/4)))
 	for _, f := range []float64{1, 2, 5, 10} {
 		if top/(f*step) <= 5 {

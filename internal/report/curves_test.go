@@ -146,6 +146,11 @@ func TestValueAxes(t *testing.T) {
 		}
 	}
 	g := curveGroup{{Parameter: "threads", Points: []analyze.CurvePoint{{At: 1}, {At: 4}, {At: 16}}}}
+	for _, high := range []float64{0, -1, 1e-310, math.Inf(1), math.NaN()} {
+		if ticks := linearTicks("s", high); ticks != nil {
+			t.Errorf("up to %v: %+v", high, ticks)
+		}
+	}
 	if a := g.axis(); a.Linear || len(a.Ticks) != 3 || a.Ticks[2].Label != "16" || a.Label != "threads" {
 		t.Errorf("%+v", a)
 	}

@@ -68,7 +68,7 @@ func (c *costs) plot(id, where string) *view.Plot {
 	}
 }
 
-// bars draws what each arm did in the mean, and where its trials lie; nil without a value.
+// bars draws what each arm did in the mean, and where its trials lie; nil without values above 0 of two arms.
 func (c *costs) bars(id string) *view.Plot {
 	b := &view.Bars{Label: c.metric, Say: c.scale.With}
 	for _, r := range c.rows {
@@ -82,14 +82,17 @@ func (c *costs) bars(id string) *view.Plot {
 		}
 		b.Rows = append(b.Rows, bar)
 	}
-	if len(b.Rows) < 2 {
-		return nil
-	}
 	var values []float64
 	for _, r := range b.Rows {
+		if !(r.Value > 0 && r.High < 1e300) { // a bar has a length
+			return nil
+		}
 		if !r.Off {
 			values = append(values, r.Value, r.High)
 		}
+	}
+	if len(b.Rows) < 2 {
+		return nil
 	}
 	if values != nil {
 		b.Ticks = linearTicks(c.all[0].Unit, slices.Max(values))

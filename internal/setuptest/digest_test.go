@@ -29,8 +29,8 @@ chmod 755 /usr/local/bin/systemctl`)
 	if again := on(machineState); again != before {
 		t.Errorf("the machine changes by itself:%s", difference(before, again))
 	}
-	// ours runs a program of the tools tree in the machine's network.
-	script := `set -e; ours() { XTABLES_LOCKFILE=/dev/null chroot /var/lib/tare/images/*-tools-*/tree "$@"; };`
+	// ours runs a program of a tools tree, of which there may be older ones, in the machine's network.
+	script := `set -e; ours() { XTABLES_LOCKFILE=/dev/null chroot "$(ls -d /var/lib/tare/images/*-tools-*/tree | tail -n 1)" "$@"; };`
 	const twice = "+ process /bin/sh /usr/bin/runc serve" // started twice, and the two need not be neighbours
 	changes := []struct{ change, want string }{
 		{"echo new >/usr/bin/new", "+ file /usr/bin/new -rw-r--r-- 0:0 4 "},

@@ -2,16 +2,11 @@ package run
 
 import (
 	"context"
-	"strconv"
-	"strings"
 
-	"github.com/tare-bench/tare/internal/agent"
+	"github.com/tare-bench/tare/internal/agent/wire"
 	"github.com/tare-bench/tare/internal/model"
 	"github.com/tare-bench/tare/internal/system"
 )
-
-// snmpFile is where Linux counts what a network namespace sends and receives.
-const snmpFile = "/proc/net/snmp"
 
 // resent is how many segments of TCP both ends of a member's pair have sent again so far; false if one of them does not
 // say. They are asked between the timed steps and those around them.
@@ -31,35 +26,9 @@ func resentBy(ctx context.Context, machine *system.Machine) (segments int64, ok 
 	if machine == nil {
 		return 0, false
 	}
-	res, err := machine.Agent.Run(ctx, agent.Command{Argv: []string{"cat", snmpFile}, Env: system.AgentEnv,
-		Dir: machine.DataDir(), Timeout: quickTimeout, OutputLimit: 64 << 10})
-	if err != nil || res.ExitCode != 0 {
-		return 0, false
-	}
-	return retransmitted(string(res.Stdout))
-}
-
-// retransmitted finds the number of segments that were sent again in the text of snmpFile: a line of names, then one of
-// their values.
-func retransmitted(text string) (segments int64, ok bool) {
-	var names []string
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 || fields[0] != "Tcp:" {
-			continue
-		}
-		if names == nil {
-			names = fields
-			continue
-		}
-		for i, name := range names {
-			if name == "RetransSegs" && i < len(fields) {
-				n, err := strconv.ParseInt(fields[i], 10, 64)
-				return n, err == nil && n >= 0
-			}
-		}
-	}
-	return 0, false
+	counted, err := machine.Agent.Counters(ctx)
+	segments, ok = counted[wire.Retransmitted]
+	return segments, err == nil && ok
 }
 
 // countResent notes how many segments the ends of a pair have sent again since before.

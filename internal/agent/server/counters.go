@@ -17,7 +17,6 @@ func (s *service) Counters(context.Context, *wire.CountersRequest) (*wire.Counte
 	counts := map[string]int64{}
 	swapCounts(counts, read("/proc/vmstat"), int64(os.Getpagesize()))
 	segmentCounts(counts, read("/proc/net/snmp"))
-	packetCounts(counts, read("/proc/net/dev"))
 	return &wire.CountersResponse{Counts: counts}, nil
 }
 
@@ -45,25 +44,8 @@ func segmentCounts(counts map[string]int64, snmp string) {
 			continue
 		}
 		for i, name := range names[:min(len(names), len(f))] {
-			if n, err := strconv.ParseInt(f[i], 10, 64); err == nil && name == "RetransSegs" {
+			if n, err := strconv.ParseInt(f[i], 10, 64); err == nil && n >= 0 && name == "RetransSegs" {
 				counts[wire.Retransmitted] = n
-			}
-		}
-	}
-}
-
-// packetCounts adds the count of a /proc/net/dev: after the interface's name come bytes, packets, errors, dropped, and
-// four other columns of what it received, then the same of what it sent.
-func packetCounts(counts map[string]int64, dev string) {
-	for line := range strings.Lines(dev) {
-		name, rest, ok := strings.Cut(line, ":")
-		f := strings.Fields(rest)
-		if !ok || len(f) < 12 || strings.TrimSpace(name) == "lo" {
-			continue
-		}
-		for _, column := range []int{2, 3, 10, 11} {
-			if n, err := strconv.ParseInt(f[column], 10, 64); err == nil {
-				counts[wire.Dropped] += n
 			}
 		}
 	}
